@@ -1,0 +1,33 @@
+"""sottovoce: private decentralised optimisation.
+
+Parties that share no server minimise the sum of their private costs over a directed graph, exactly.
+
+    import sottovoce as sv
+    result = sv.run("private-gradient-tracking", sv.problems.estimation(n=5, d=2), sv.graphs.paper_b())
+    result.error[:, -1]
+"""
+
+from __future__ import annotations
+
+from . import errors as errors
+from . import graphs as graphs
+from . import problems as problems
+from . import registry as registry
+from .graph import Graph as Graph
+from .problem import Problem as Problem
+from .registry import Algorithm as Algorithm
+from .registry import Mechanism as Mechanism
+from .registry import Parameter as Parameter
+from .registry import columns as columns
+from .registry import doubly as doubly
+from .registry import mechanism as mechanism
+from .registry import register as register
+from .registry import rows as rows
+from .run import compare as compare
+from .run import run as run
+from .sequence import GraphSequence as GraphSequence
+from .simulate.result import Result as Result
+from .stepsize import stepsize as stepsize
+from .transcript import Transcript as Transcript
+
+__version__ = "0.1.0"

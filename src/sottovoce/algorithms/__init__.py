@@ -1,0 +1,1 @@
+"""One file an algorithm (or one row of data); found by being there."""

@@ -1,0 +1,101 @@
+"""How a weight lies in memory: one number for every edge and every node's own share, sorted by receiver.
+
+Such a place is an *entry*. Because every row then holds at least its own share, one segment sum serves rows and columns
+alike. A `Side` is one of the two ways of grouping entries: a row is what a receiver weighs, a column what a sender weighs.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .graph import Graph
+
+
+class Layout(NamedTuple):
+    """Index arrays of a graph; arguments of the compiled function, never closed over."""
+
+    source: np.ndarray  # (entries,) who sends; sorted by target, then source
+    target: np.ndarray  # (entries,) who receives
+    loops: np.ndarray  # (n,) the entry that is node i's own share
+    edges: np.ndarray  # (edges,) the entries that are edges, in the order of graph.edges
+    by_source: np.ndarray  # (entries,) the order that sorts entries by sender
+    row_starts: np.ndarray  # (n,) where each row begins
+    column_starts: np.ndarray  # (n,) where each column begins in `by_source`
+    is_loop: np.ndarray  # (entries, 1, 1)
+    sender: np.ndarray  # (edges,)
+    receiver: np.ndarray  # (edges,)
+
+    @property
+    def n(self) -> int:
+        return len(self.loops)
+
+
+@functools.lru_cache(maxsize=16)
+def layout(graph: Graph) -> Layout:
+    """The layout of a graph."""
+    nodes = np.arange(graph.n)
+    source = np.concatenate([graph.sender, nodes])
+    target = np.concatenate([graph.receiver, nodes])
+    order = np.lexsort((source, target))
+    source, target = source[order], target[order]
+    is_loop = source == target
+    by_source = np.argsort(source, kind="stable")
+    starts = lambda sorted_index: np.searchsorted(sorted_index, nodes)
+    return Layout(
+        source, target, np.flatnonzero(is_loop), np.flatnonzero(~is_loop), by_source, starts(target),
+        starts(source[by_source]), is_loop[:, None, None], graph.sender, graph.receiver,
+    )  # fmt: skip
+
+
+class Side(Protocol):
+    """The entries grouped by who weighs them; what a weight rule needs to make its groups sum to one."""
+
+    is_loop: Any
+
+    def sum(self, v: Any) -> Any:
+        """Over each group: (..., entries, c, runs) -> (..., groups, c, runs)."""
+        ...
+
+    def spread(self, u: Any) -> Any:
+        """Each group's number to all its entries."""
+        ...
+
+
+class Rows:
+    """Rows in NumPy: the entries with the same receiver."""
+
+    def __init__(self, layout: Layout):
+        self.is_loop, self.index, self.starts = layout.is_loop, layout.target, layout.row_starts
+
+    def sum(self, v: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(v, self.starts, axis=-3)
+
+    def spread(self, u: np.ndarray) -> np.ndarray:
+        return np.take(u, self.index, axis=-3)
+
+
+class Columns(Rows):
+    """Columns in NumPy: the entries with the same sender."""
+
+    def __init__(self, layout: Layout):
+        self.is_loop, self.index, self.starts = layout.is_loop, layout.source, layout.column_starts
+        self.order = layout.by_source
+
+    def sum(self, v: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(np.take(v, self.order, axis=-3), self.starts, axis=-3)
+
+
+class Alone:
+    """One node's own row or column: a single group of entries, its own share first."""
+
+    def __init__(self, entries: int):
+        self.is_loop = (np.arange(entries) == 0)[:, None, None]
+
+    def sum(self, v: np.ndarray) -> np.ndarray:
+        return v.sum(-3, keepdims=True)
+
+    def spread(self, u: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(u, (*u.shape[:-3], len(self.is_loop), *u.shape[-2:]))

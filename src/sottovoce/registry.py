@@ -1,0 +1,225 @@
+"""What a file registers at its end: an algorithm or a mechanism. They are found by being there, no list is edited."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from .errors import ParameterError, UnknownName
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an algorithm or a mechanism: its default, one line of help, and what it must satisfy."""
+
+    default: Any
+    help: str
+    check: Callable[[Any], bool] | None = None
+    expected: str = ""
+
+    @property
+    def type(self) -> str:
+        return "value" if self.default is None else type(self.default).__name__
+
+
+def positive(default: Any, help: str) -> Parameter:
+    """A number above zero."""
+    return Parameter(default, help, lambda v: v > 0, "a number above 0")
+
+
+def at_least(lowest: int, default: int, help: str) -> Parameter:
+    """A whole number from `lowest` on."""
+    return Parameter(default, help, lambda v: v == int(v) and v >= lowest, f"a whole number, at least {lowest}")
+
+
+def one_of(choices: tuple[Any, ...], default: Any, help: str) -> Parameter:
+    """One of a few words."""
+    return Parameter(default, help, lambda v: v in choices, "one of " + ", ".join(map(str, choices)))
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm:
+    """A method: how a node starts, what it does in one iteration, and what is said of it."""
+
+    name: str
+    start: Callable[..., Any]  # start(node, x) -> State
+    step: Callable[..., Any]  # step(node, state) -> State
+    source: str  # the paper
+    leaks: str  # one sentence
+    certainty: str = "A"  # A: from the source or verified; B: well known, re-derived; C: from memory
+    graphs: str = "directed"  # "directed", "two-way" or "sequence" (a graph an iteration)
+    weights: Mapping[str, Any] = field(default_factory=dict)  # {"R": rows("uniform"), "A": "R" (the same), ...}
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    exchanges: int = 1
+    kinds: tuple[str, ...] = ()  # payload kind of each exchange; float64 where nothing is said
+    players: tuple[str, ...] = ("eager", "compiled", "peer")
+    helpers: int = 0
+    floods: bool = False  # whether the step needs the graph's diameter (node.public.diameter)
+    answer: Callable[[Any], Any] = lambda s: s.x  # what is compared with the optimum
+    mechanisms: Callable[[Any], tuple[Any, ...]] = lambda parameters: ()  # that belong to the method, innermost
+    own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
+    per_node_steps: bool = False  # whether every node may have its own stepsize
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who chooses a weight, and how unless told otherwise."""
+
+    side: str
+    default: Any
+
+
+def rows(default: Any = "uniform") -> Choice:
+    """A weight that the receiver chooses; its rows sum to one."""
+    return Choice("row", default)
+
+
+def columns(default: Any = "uniform") -> Choice:
+    """A weight that the sender chooses; its columns sum to one."""
+    return Choice("column", default)
+
+
+def doubly(default: Any = "doubly") -> Choice:
+    """A weight whose rows and columns sum to one."""
+    return Choice("both", default)
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A privacy mechanism: a layer around a node, and what it needs."""
+
+    name: str
+    source: str
+    wrap: Callable[..., Any]  # wrap(node, m, parameters) -> node
+    start: Callable[..., Any] = lambda node, parameters: None  # start(node, parameters) -> m, may exchange
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    needs: Callable[..., str | None] = lambda algorithm, parameters, outside: None  # a reason to refuse, or None
+    needs_text: str = "nothing"
+    leaks: str = ""
+    overrides: tuple[str, ...] = ()  # the verbs it changes
+    allows: tuple[str, ...] = ()  # mechanisms that may change the same ones
+    lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
+    breaks_invariant: bool = False
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A mechanism with its parameters."""
+
+    mechanism: Mechanism
+    parameters: tuple[tuple[str, Any], ...]
+
+    @property
+    def options(self) -> SimpleNamespace:
+        return SimpleNamespace(**dict(self.parameters))
+
+    @property
+    def until(self) -> int | None:
+        """The first iteration in which it does nothing any more; None: it never stops."""
+        return None if self.mechanism.lasts is None else int(dict(self.parameters)[self.mechanism.lasts])
+
+    def __repr__(self) -> str:
+        return f"{self.mechanism.name}({', '.join(f'{k}={v}' for k, v in self.parameters)})"
+
+
+_ALGORITHMS: dict[str, Algorithm] = {}
+_MECHANISMS: dict[str, Mechanism] = {}
+
+
+def register(item: Algorithm | Mechanism) -> None:
+    """Make it known; a file of algorithms/ or mechanisms/ ends with this."""
+    book: dict[str, Any] = _ALGORITHMS if isinstance(item, Algorithm) else _MECHANISMS
+    if item.name in book and book[item.name] is not item:
+        raise ParameterError(f"the name {item.name!r} is registered twice; names are unique")
+    book[item.name] = item
+
+
+@functools.cache
+def _discover() -> None:
+    for folder in ("algorithms", "mechanisms"):
+        package = importlib.import_module(f"{__package__}.{folder}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def algorithms() -> dict[str, Algorithm]:
+    """All algorithms by name."""
+    _discover()
+    return dict(sorted(_ALGORITHMS.items()))
+
+
+def mechanisms() -> dict[str, Mechanism]:
+    """All mechanisms by name."""
+    _discover()
+    return dict(sorted(_MECHANISMS.items()))
+
+
+def algorithm(value: str | Algorithm) -> Algorithm:
+    """An algorithm by name, or as it is."""
+    if isinstance(value, Algorithm):
+        return value
+    return _by_name("algorithm", str(value), algorithms())
+
+
+def mechanism(value: str | Applied, **parameters: Any) -> Applied:
+    """A mechanism by name with its parameters: mechanism("random-start", K=3), or the text "random-start:K=3,law=cauchy"."""
+    if isinstance(value, Applied):
+        return value
+    name, _, text = str(value).partition(":")
+    found = _by_name("mechanism", name, mechanisms())
+    options = {**parse_options(text), **parameters}
+    return Applied(found, tuple(settle(f"mechanism {name!r}", found.parameters, options).items()))
+
+
+def _by_name(kind: str, name: str, book: Mapping[str, Any]) -> Any:
+    if name not in book:
+        raise UnknownName(kind, name, book)
+    return book[name]
+
+
+def settle(owner: str, declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared parameters with the given values, each checked."""
+    given = {name.replace("-", "_"): value for name, value in given.items()}
+    for name in given:
+        if name not in declared:
+            raise ParameterError(f"{owner} has no parameter {name!r}; it takes: {', '.join(declared) or 'none'}")
+    settled = {}
+    for name, parameter in declared.items():
+        value = given.get(name, parameter.default)
+        try:
+            fine = value is None or parameter.check is None or bool(parameter.check(value))
+        except (TypeError, ValueError):
+            fine = False
+        if not fine:
+            raise ParameterError(f"{owner}: {name} must be {parameter.expected}, not {value!r}")
+        settled[name] = value
+    return settled
+
+
+def parse_options(text: str) -> dict[str, Any]:
+    """'K=3,law=cauchy' as a dictionary; numbers and true/false are read as such."""
+    options = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ParameterError(f"expected name=value, got {part!r}")
+        options[name.strip().replace("-", "_")] = parse_value(value.strip())
+    return options
+
+
+def parse_value(text: str) -> Any:
+    """A number, true, false, none, or the text itself."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

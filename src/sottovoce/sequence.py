@@ -1,0 +1,106 @@
+"""A graph for every iteration, for the methods that allow it; and whatever a user may pass as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import GraphError
+from .graph import Graph, frozen, is_networkx
+
+
+class GraphSequence:
+    """A graph for every iteration, for the algorithms that allow them.
+
+    From a sequence, repeated cyclically, or from a function of the iteration, which `prepared` evaluates.
+    """
+
+    def __init__(self, graphs: Sequence[Graph] | Callable[[int], Graph]):
+        self._function = graphs if callable(graphs) else None
+        self._ready = self._function is None
+        self._set([graphs(0)] if callable(graphs) else list(graphs))
+
+    def _set(self, graphs: list[Graph]) -> None:
+        if not graphs:
+            raise GraphError("a sequence of graphs holds at least one; this one is empty")
+        for k, graph in enumerate(graphs):
+            if not isinstance(graph, Graph):
+                raise GraphError(f"iteration {k}: expected a Graph, got {type(graph).__name__}")
+            if (graph.n, graph.labels) != (graphs[0].n, graphs[0].labels):
+                raise GraphError(
+                    f"iteration {k}: every graph has the same nodes and labels; the first has n={graphs[0].n}, "
+                    f"this one n={graph.n}" + (" and other labels" if graph.n == graphs[0].n else "")
+                )
+        number: dict[Graph, int] = {}
+        self._order = np.array([number.setdefault(graph, len(number)) for graph in graphs])
+        self._graphs, self._distinct, self.n = graphs, tuple(number), graphs[0].n
+
+    def prepared(self, iterations: int) -> GraphSequence:
+        """This sequence with its graphs for 0 to iterations-1 known: a function is evaluated, once for each."""
+        if self._function is None or (self._ready and iterations <= len(self._graphs)):
+            return self
+        known = GraphSequence.__new__(GraphSequence)
+        known._function, known._ready = self._function, True
+        known._set(self._graphs + [self._function(k) for k in range(len(self._graphs), iterations)])
+        return known
+
+    def _need_graphs(self) -> None:
+        if not self._ready:
+            raise GraphError("these graphs come from a function of the iteration; call prepared(iterations) first")
+
+    @property
+    def distinct(self) -> tuple[Graph, ...]:
+        """The graphs that occur, each once, in the order of their first appearance."""
+        self._need_graphs()
+        return self._distinct
+
+    def index(self, start: int, stop: int) -> np.ndarray:
+        """Which of the distinct graphs is in force at iterations start to stop-1."""
+        self._need_graphs()
+        if not 0 <= start <= stop:
+            raise GraphError(f"iterations run from start >= 0 to stop >= start; got {start} to {stop}")
+        if self._function is not None and stop > len(self._order):
+            raise GraphError(f"the graphs are known for {len(self._order)} iterations; call prepared({stop}) first")
+        return self._order[np.arange(start, stop) % len(self._order)]
+
+    @cached_property
+    def union(self) -> Graph:
+        """The graph of every edge that occurs."""
+        keys = np.unique(np.concatenate([graph.keys for graph in self.distinct]))
+        return Graph(self.n, np.column_stack((keys % self.n, keys // self.n)), labels=self._graphs[0].labels)
+
+    @cached_property
+    def active(self) -> np.ndarray:
+        """(distinct graphs, edges of the union): which edges each graph has."""
+        return frozen(np.array([np.isin(self.union.keys, graph.keys, assume_unique=True) for graph in self.distinct]))
+
+    @property
+    def strongly_connected(self) -> bool:
+        """Whether the union is; no single graph need be."""
+        return self.union.strongly_connected
+
+    def __repr__(self) -> str:
+        if not self._ready:
+            return f"GraphSequence(n={self.n}, a function of the iteration)"
+        span = f"{len(self._order)} known" if self._function else f"repeating every {len(self._order)}"
+        return f"GraphSequence(n={self.n}, {len(self._distinct)} distinct, {span})"
+
+
+def as_graph(value: Any) -> Graph | GraphSequence:
+    """A Graph or GraphSequence from whatever stands for one."""
+    if isinstance(value, Graph | GraphSequence):
+        return value
+    if isinstance(value, list | tuple) and any(isinstance(item, Graph) for item in value):
+        return GraphSequence(value)
+    if is_networkx(value):
+        return Graph.from_networkx(value)
+    if callable(value) and not isinstance(value, type):
+        return GraphSequence(typing.cast(Callable[[int], Graph], value))
+    if hasattr(value, "__array__") or (isinstance(value, list | tuple) and len(value)):
+        return Graph.from_adjacency(value)
+    raise GraphError(
+        f"a graph is a Graph, a GraphSequence, a list of Graphs, a function of the iteration, a networkx graph or a "
+        f"square array A with A[i, j] = 1 when j can send to i; got {type(value).__name__}"
+    )

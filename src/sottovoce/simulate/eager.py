@@ -1,0 +1,149 @@
+"""The eager player: NumPy, all nodes at once. The first result waits for no compiler, and any Python gradient will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..draws import SETUP, STEP, CounterDraws
+from ..graph import Graph
+from .chronicle import BROKEN, Chronicle, Chunk, Played, distance
+from .everynode import EveryNode, Stage
+from .stack import advance, begin
+from .sums import NumpySums
+from .tape import Tape
+from .task import Task
+from .weigh import BlockWeigher
+
+Array = np.ndarray
+CHUNK = 256  # iterations between two looks at what happened
+MEMORY = 32e6  # bytes that a chunk may hold back
+
+
+def play(task: Task, watch: Callable[[int], None] = lambda k: None) -> Played:
+    """Play a task in NumPy."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        return _play(task, watch)
+
+
+def stage_of(task: Task) -> Stage:
+    """The arrays of a task."""
+    return Stage(
+        np, NumpySums(task.layout), task.layout, task.problem.family, task.problem.data,
+        CounterDraws(task.seed, task.runs), task.stepsize,
+        BlockWeigher(task.rules, task.tables, task.schedule, task.iterations), task.problem.d,
+        parameters=task.step_parameters, values=values_of(task), reverse=reverse_of(task.graph),
+        diameter=diameter_of(task),
+    )  # fmt: skip
+
+
+def values_of(task: Task) -> Array | None:
+    return None if task.problem.values is None else np.asarray(task.problem.values)[:, :, None]
+
+
+def reverse_of(graph: Graph) -> Array | None:
+    return graph.reverse if graph.undirected else None
+
+
+def diameter_of(task: Task) -> int | None:
+    """Only methods that flood need it, and it is dear to find."""
+    return task.graph.diameter if task.algorithm.floods else None
+
+
+def _play(task: Task, watch: Callable[[int], None]) -> Played:
+    stage, method = stage_of(task), task.algorithm
+    setup = Tape() if task.record else None
+    node = EveryNode(stage, -1, setup, SETUP)
+    acting = task.active(-1)
+    state, ms = begin(method, node, acting_stack(task, acting), task.x0)
+    if setup is not None:
+        setup.states = state
+    answer = method.answer(state)
+    chronicle = Chronicle(task, distance(answer, task.problem.optimum), answer, watch)
+    for first, last in task.phases:
+        ms = still_acting(ms, acting, task.active(first))
+        acting = task.active(first)
+        chunks = Chunks(task, stage, acting_stack(task, acting), chronicle)
+        state, ms, stopped = chunks.loop(state, ms, first, last)
+        if stopped is not None:
+            return chronicle.finish(stopped, setup)
+    return chronicle.finish(method.answer(state), setup)
+
+
+def acting_stack(task: Task, acting: tuple[bool, ...]) -> tuple[Any, ...]:
+    """The mechanisms that act."""
+    return tuple(a for a, acts in zip(task.mechanisms, acting, strict=True) if acts)
+
+
+def still_acting(ms: tuple[Any, ...], before: tuple[bool, ...], now: tuple[bool, ...]) -> tuple[Any, ...]:
+    """What the mechanisms keep, without those that have ended."""
+    still = [n for b, n in zip(before, now, strict=True) if b]
+    return tuple(m for m, acts in zip(ms, still, strict=True) if acts)
+
+
+class Chunks:
+    """A loop of iterations with the same mechanisms, looked at once a chunk."""
+
+    def __init__(self, task: Task, stage: Stage, stack: tuple[Any, ...], chronicle: Chronicle):
+        self.task, self.stage, self.stack, self.chronicle = task, stage, stack, chronicle
+        self.length = max(1, min(CHUNK, int(MEMORY / (task.x0.nbytes * 4))))
+
+    def loop(self, state: Any, ms: Any, first: int, last: int) -> tuple[Any, Any, Array | None]:
+        """Until `last`, or until the tolerance is reached; then the answer of that iteration is the third."""
+        for k in range(first, last, self.length):
+            count = min(self.length, last - k)
+            before = self.task.algorithm.answer(state)
+            state, ms, answers, promises, tapes = self._iterate(state, ms, k, count)
+            stop = self.chronicle.add(self._chunk(k, count, before, answers, promises, tapes))
+            if stop is not None:
+                return state, ms, answers[stop - k - 1]
+        return state, ms, None
+
+    def _iterate(self, state: Any, ms: Any, start: int, count: int) -> tuple[Any, Any, list[Array], list[Any], list[Tape]]:
+        method, answers, promises, tapes = self.task.algorithm, [], [], []
+        for k in range(start, start + count):
+            tape = Tape() if self.task.record else None
+            node = EveryNode(self.stage, k, tape, STEP)
+            node.keeps = self.task.keeps
+            state, ms = advance(method, node, self.stack, state, ms)
+            answers.append(method.answer(state))
+            promises.append(node.promises)
+            if tape is not None:
+                tape.states = state
+                tapes.append(tape)
+        return state, ms, answers, promises, tapes
+
+    def _chunk(
+        self, start: int, count: int, before: Array, answers: list[Array], promises: list[Any], tapes: list[Tape]
+    ) -> Chunk:
+        ks = self.chronicle.recorded(start, count)
+        kept = np.stack([answers[k - start - 1] for k in ks]) if len(ks) else np.empty((0, *before.shape))
+        moves = None
+        if self.task.tolerance is not None:
+            steps = np.diff(np.stack([before, *answers]), axis=0)
+            moves = np.abs(steps).max((1, 2, 3))
+        worst, broken = judged(ratios(promises), start)
+        errors = distance(kept, self.task.problem.optimum)
+        return Chunk(start, count, errors, worst, broken, moves, kept if self.task.record else None, tapes)
+
+
+def ratios(promises: list[list[tuple[Array, Any, Array]]]) -> Array:
+    """Each iteration's shift in units of n eps max(|y|, |total|), the largest over what was promised: (count, runs)."""
+    found = []
+    for place in zip(*promises, strict=True):
+        y = np.stack([p[0] for p in place])
+        total = np.stack([p[1] for p in place]) if np.ndim(place[0][1]) else np.full((1, 1, 1, 1), float(place[0][1]))
+        shift = np.abs(np.stack([p[2] for p in place])).max(1)
+        largest = np.maximum(np.abs(y).max((1, 2)), np.abs(total).max((1, 2)))
+        found.append(shift / np.maximum(y.shape[1] * np.finfo(float).eps * largest, 1e-300))
+    return np.max(found, axis=0) if found else np.empty((0, 1))
+
+
+def judged(sizes: Array, start: int) -> tuple[Array, Array]:
+    """The largest shift of each run, and the first iteration in which it was too large (0: none)."""
+    sizes = np.where(np.isfinite(sizes), sizes, 0)
+    too_large = sizes > BROKEN
+    first = start + 1 + too_large.argmax(0) if len(sizes) else np.zeros(1, int)
+    return sizes.max(0, initial=0), np.where(too_large.any(0), first, 0)

@@ -1,0 +1,186 @@
+"""The linear recursion that a step is around the optimum, read off by playing the step itself.
+
+On quadratic costs with their optimum at zero every method here maps its state linearly (push-sum weights, which no start
+influences, at their fixed point). Playing one iteration on unit vectors, side by side as runs, gives the matrix; playing
+many on random starts gives the growth of products where weights are fresh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..draws import SETUP, STEP, CounterDraws
+from . import eager
+from .everynode import EveryNode
+from .stack import advance, begin
+from .task import Task
+from .weigh import BlockWeigher
+
+Array = np.ndarray
+SIDE = 256  # unit vectors at a time
+
+
+@dataclass
+class Recursion:
+    """s+ = (M0 + stepsize M1) s, with the directions J in which starts differ."""
+
+    constant: Any
+    slope: Any
+    starts: Any
+
+    def at(self, stepsize: float) -> Any:
+        return self.constant + stepsize * self.slope
+
+
+class Linearised:
+    """A task's late iterations on a homogeneous quadratic problem."""
+
+    def __init__(self, task: Task):
+        model = task.problem.quadratic_model()
+        family, (H, *rest) = model.family, model.data
+        self.task = replace(task, mechanisms=(), record=False)
+        self.data = (H, *(0 * np.asarray(r) for r in rest))
+        self.family = family
+        self.n, self.d = task.problem.n, task.problem.d
+        zero = np.zeros((self.n, self.d, 1))
+        self.rest = self._settled(self._begin(zero, 1))
+        moved = self._begin(np.ones_like(zero) + np.arange(self.n)[:, None, None], 1)
+        moved = self._step(moved, 0.1, 0, 1)
+        still = self._step(self._begin(zero, 1), 0.1, 0, 1)
+        self.live = [not np.array_equal(a, b) for a, b in zip(moved, still, strict=True)]
+
+    @property
+    def size(self) -> int:
+        """How many numbers the state holds that a start can move."""
+        return sum(leaf.shape[0] * leaf.shape[1] for leaf, live in zip(self.rest, self.live, strict=True) if live)
+
+    def _node(self, stepsize: Any, k: int, runs: int, kind: int) -> EveryNode:
+        stage = eager.stage_of(replace(self.task, runs=np.arange(runs, dtype=np.uint64)))
+        stage.family, stage.data = self.family, self.data
+        stage.stepsize = np.asarray(stepsize, dtype=float)
+        stage.draws = CounterDraws(self.task.seed, runs)
+        return EveryNode(stage, k, None, kind)
+
+    def _begin(self, x0: Array, runs: int) -> Any:
+        state, _ = begin(self.task.algorithm, self._node(0.0, -1, runs, SETUP), (), x0)
+        return state
+
+    def _step(self, state: Any, stepsize: Any, k: int, runs: int) -> Any:
+        node = self._node(stepsize, k, runs, STEP)
+        node.keeps = False  # or every node would hear of every other's rounding, and no matrix were sparse
+        following, _ = advance(self.task.algorithm, node, (), state, ())
+        return following
+
+    def _settled(self, state: Any) -> Any:
+        """What no start moves, where it comes to rest."""
+        node = self._node(0.0, 0, 1, STEP)
+        for k in range(20_000):
+            fresh = EveryNode(node.stage, 0, None, STEP)
+            following, _ = advance(self.task.algorithm, fresh, (), state, ())
+            change = max(np.abs(a - b).max() for a, b in zip(following, state, strict=True))
+            state = following
+            if change < 1e-14:
+                break
+        return state
+
+    def recursion(self) -> Recursion:
+        """The matrices, sparse; for weights that do not change."""
+        zero, one = self._matrix(0.0), self._matrix(1.0)
+        return Recursion(zero, (one - zero).tocsr(), self._starts())
+
+    def _matrix(self, stepsize: float) -> Any:
+        from scipy.sparse import csc_array, hstack
+
+        sizes = [leaf.shape[0] * leaf.shape[1] for leaf, live in zip(self.rest, self.live, strict=True) if live]
+        total, columns = sum(sizes), []
+        for lo in range(0, total, SIDE):
+            unit = np.zeros((total, min(SIDE, total - lo)))
+            unit[lo + np.arange(unit.shape[1]), np.arange(unit.shape[1])] = 1
+            columns.append(csc_array(self._flat(self._step(self._state(unit), stepsize, 0, 1))))
+        return hstack(columns).tocsr()
+
+    def _starts(self) -> Any:
+        from scipy.sparse import csc_array, hstack
+
+        total, columns = self.n * self.d, []
+        for lo in range(0, total, SIDE):
+            unit = np.zeros((total, min(SIDE, total - lo)))
+            unit[lo + np.arange(unit.shape[1]), np.arange(unit.shape[1])] = 1
+            columns.append(csc_array(self._flat(self._begin(unit.reshape(self.n, self.d, -1), 1))))
+        return hstack(columns).tocsr()
+
+    def _flat(self, state: Any) -> Array:
+        leaves = [leaf for leaf, live in zip(state, self.live, strict=True) if live]
+        return np.concatenate([leaf.reshape(-1, leaf.shape[-1]) for leaf in leaves])
+
+    def _state(self, flat: Array) -> Any:
+        leaves, at = [], 0
+        for leaf, live in zip(self.rest, self.live, strict=True):
+            if not live:
+                leaves.append(np.broadcast_to(leaf, (*leaf.shape[:2], flat.shape[-1])))
+                continue
+            size = leaf.shape[0] * leaf.shape[1]
+            leaves.append(flat[at : at + size].reshape(*leaf.shape[:2], -1))
+            at += size
+        return type(self.rest)(*leaves)
+
+    def growth(self, stepsizes: Array, repeats: int, iterations: int) -> Array:
+        """Growth of the state from one iteration to the next over the second half, the worst of the repeats."""
+        runs = len(stepsizes) * repeats
+        sizes = np.repeat(stepsizes, repeats)[None, None]
+        node = self._node(sizes, 0, runs, STEP)
+        weigher = node.stage.weigher
+        assert isinstance(weigher, BlockWeigher)
+        weigher.until = iterations
+        x0 = np.random.default_rng(0).normal(size=(self.n, self.d, runs))
+        state, total = self._begin(x0, runs), np.zeros(runs)
+        for k in range(iterations):
+            state, _ = advance(self.task.algorithm, EveryNode(node.stage, k, None, STEP), (), state, ())
+            if k % 10 == 9 or k == iterations - 1:
+                norm = np.sqrt(sum((leaf**2).sum((0, 1)) for leaf, live in zip(state, self.live, strict=True) if live))
+                norm = np.where(np.isfinite(norm) & (norm > 0), norm, 1e-300)
+                state = type(state)(*(s / norm if live else s for s, live in zip(state, self.live, strict=True)))
+                total = total + np.log(norm) if k >= iterations // 2 else np.zeros(runs)
+        return np.exp(total / (iterations - iterations // 2)).reshape(-1, repeats).max(1)
+
+
+def radius(matrix: Any, starts: Any) -> float:
+    """The largest modulus among the modes that some start excites (a mode is left out when its left eigenvector is
+    orthogonal to every start: what a method conserves, Popov, Belevitch, Hautus)."""
+    n = matrix.shape[0]
+    return _dense_radius(matrix, starts) if n <= 240 else _sparse_radius(matrix, starts)
+
+
+def _dense_radius(matrix: Any, starts: Any) -> float:
+    from scipy.linalg import eig
+
+    values, left = eig(matrix.toarray(), left=True, right=False)
+    return _excited(values, left, starts)
+
+
+def _excited(values: Array, left: Array, starts: Any) -> float:
+    """Eigenvalues that lie together are judged together: their vectors may be mixed."""
+    reach = np.linalg.norm(starts.T @ left.conj(), axis=0) / np.linalg.norm(left, axis=0)
+    live = reach > 1e-7 * max(reach.max(), 1e-300)
+    return float(np.abs(values[live]).max()) if live.any() else 0.0
+
+
+def _sparse_radius(matrix: Any, starts: Any) -> float:
+    """Shift and invert near one, where slow modes crowd and plain Arnoldi fails; and the largest ones."""
+    from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigs
+
+    n, found = matrix.shape[0], 0.0
+    v0 = np.random.default_rng(0).normal(size=n)
+    for options in ({"sigma": 1 + 1e-6, "k": min(n - 2, 24)}, {"which": "LM", "k": min(n - 2, 8), "maxiter": 60}):
+        try:
+            values, left = eigs(matrix.T.tocsc(), v0=v0, tol=1e-9, **options)
+        except ArpackNoConvergence as error:
+            values, left = error.eigenvalues, error.eigenvectors
+        except (ArpackError, RuntimeError):
+            continue
+        if len(values):
+            found = max(found, _excited(values, left.conj(), starts))
+    return found

@@ -1,0 +1,118 @@
+"""What a run gives back: NumPy arrays, plain files, and a picture."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..tables import write_toml
+from ..transcript import Transcript
+
+Array = np.ndarray
+ARRAYS = ("x", "error", "recorded", "messages", "bytes", "stepsize", "optimum", "trajectory")
+FACTS = ("algorithm", "iterations", "invariant", "seed", "backend", "spent", "parameters", "mechanisms", "provenance")
+VERSION = 1
+
+
+@dataclass(repr=False)
+class Result:
+    """A run of one algorithm, or of many repetitions of it."""
+
+    x: Array  # (runs, n, d), the last iterate
+    error: Array  # (runs, recorded), ||x^k - 1 (x) x*||, k = 0 first
+    recorded: Array  # (recorded,), the k of each
+    iterations: int
+    messages: Array  # (iterations + 1,), over all edges; entry 0 is the set-up
+    bytes: Array  # (iterations + 1,), payload only
+    invariant: float  # largest shift that kept a promised sum, in units of n eps max(|y|, |total|)
+    algorithm: str
+    stepsize: Array  # (1,) or one a node
+    optimum: Array  # (d,)
+    backend: str
+    seed: int | None = 0
+    parameters: dict[str, Any] = field(default_factory=dict)
+    mechanisms: list[str] = field(default_factory=list)
+    trajectory: Array | None = None  # (recorded, runs, n, d)
+    transcript: Transcript | None = None
+    spent: dict[str, float] | None = None  # epsilon and delta, where a method spends them
+    audit: Any = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def final(self) -> Array:
+        """The last error of each run."""
+        return self.error[:, -1]
+
+    @property
+    def answer(self) -> Array:
+        """What the nodes agree on: the mean of the last iterates of the first run."""
+        return self.x[0].mean(0)
+
+    def rate(self) -> float:
+        """Error ratio of one iteration to the next where it decays, above rounding: the median over the runs."""
+        return float(np.median([_rate(self.recorded, e) for e in self.error]))
+
+    def plot(self, file: str | Path | None = None) -> Any:
+        """Error against iteration: the median of the runs, and where nine in ten of them lie."""
+        from ..plot import errors
+
+        return errors({self.algorithm: self}, file)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write result.toml and result.npz (and the transcript, in a folder beside them)."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        facts = {name: getattr(self, name) for name in FACTS}
+        facts["parameters"] = {k: v if isinstance(v, bool | int | float) else str(v) for k, v in self.parameters.items()}
+        arrays = {name: value for name in ARRAYS if (value := getattr(self, name)) is not None}
+        np.savez_compressed(folder / "result.npz", **arrays)
+        write_toml(folder / "result.toml", {"version": VERSION, **facts})
+        if self.transcript is not None:
+            self.transcript.save(folder / "transcript")
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Result:
+        """Read what `save` wrote."""
+        folder = Path(folder)
+        if not (folder / "result.toml").exists():
+            raise InputError(f"expected a folder with result.toml, as Result.save writes it; {folder} has none")
+        facts = tomllib.loads((folder / "result.toml").read_text())
+        if facts.pop("version", None) != VERSION:
+            raise InputError(f"the result in {folder} is not of version {VERSION}")
+        with np.load(folder / "result.npz", allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        transcript = Transcript.load(folder / "transcript") if (folder / "transcript").exists() else None
+        return cls(**arrays, **{name: facts.get(name) for name in FACTS}, transcript=transcript)
+
+    def __repr__(self) -> str:
+        runs, n, d = self.x.shape
+        many = f"{runs} runs, median " if runs > 1 else ""
+        size = f"{self.stepsize.min():.4g}" if np.ptp(self.stepsize) == 0 else "one a node"
+        return (
+            f"<{self.algorithm}: {n} nodes, d = {d}, {self.iterations} iterations ({self.backend}), stepsize {size}; "
+            f"{many}final error {np.median(self.final):.2g}, rate {self.rate():.4f}, "
+            f"{int(self.bytes.sum()):,} bytes sent>"
+        )
+
+
+def _rate(ks: Array, errors: Array) -> float:
+    """Slope of log(error) over the second half of the way down to 100 times its floor."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(errors)
+    usable = np.isfinite(logs)
+    if usable.sum() < 3:
+        return float("nan")
+    floor = logs[usable].min()
+    top = int(np.argmax(np.where(usable, logs, -np.inf)))
+    bottom = np.flatnonzero(usable & (logs <= floor + np.log(100)) & (np.arange(len(logs)) >= top))
+    end = int(bottom[0]) if len(bottom) and logs[-1] - floor < np.log(1e3) and errors.min() < 1e-11 * errors[top] else len(logs) - 1
+    begin = (top + end) // 2
+    if end - begin < 2:
+        begin = max(0, end - 2)
+    return float(np.exp(np.polyfit(ks[begin : end + 1], logs[begin : end + 1], 1)[0])) if end > begin else float("nan")

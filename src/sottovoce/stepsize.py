@@ -1,0 +1,169 @@
+"""Which stepsize: the largest that is stable, and a good one.
+
+Found from the exact recursion of the method on this graph (see simulate/linear.py): the spectral radius where weights are
+constant, the growth of sampled products where they are drawn afresh or the graph changes. Costs that are not quadratic are
+replaced by their quadratic models at the optimum, so there it is advice, not a guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import ParameterError
+from .problem import Problem
+from .registry import Algorithm, algorithm
+from .simulate.linear import Linearised, radius
+from .simulate.task import Task, prepare
+from .simulate.weigh import drawn
+from .weights import Rule
+
+DENSE = 240  # states up to which the spectral radius is had at once
+SLOW = 0.985  # a rate above this does not show in the few hundred iterations that are sampled
+LOWEST = 1e-9  # times 1 / smoothness: below this nothing would ever converge
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the adviser says."""
+
+    good: float
+    largest: float | None  # None: the method has a rule of its own
+    rate: float | None  # error ratio of an iteration to the next at `good`
+    how: str
+
+    def __str__(self) -> str:
+        if self.largest is None:
+            return f"stepsize {self.good:.4g}: {self.how}"
+        slow = np.log(10) / -np.log(self.rate) if self.rate and 0 < self.rate < 1 else float("inf")
+        return f"stepsize {self.good:.4g} ({slow:,.0f} iterations a digit); stable up to {self.largest:.4g} ({self.how})"
+
+
+def stepsize(method: str | Algorithm, problem: Problem, graph: Any, *, mechanisms: Any = (), **parameters: Any) -> Advice:
+    """Advise a stepsize for `method` on `problem` over `graph`; the weights among `parameters` count."""
+    method = algorithm(method)
+    task = prepare(
+        method, problem, graph, stepsize=1.0, iterations=400, runs=1, seed=0, mechanisms=mechanisms, record=False,
+        x0=np.zeros((problem.n, problem.d)), every=1, tolerance=None, parameters=parameters,
+    )  # fmt: skip
+    return advise(task)
+
+
+def advise(task: Task) -> Advice:
+    """The same for a task that is prepared already."""
+    beta = float(np.max(task.problem.smoothness, initial=0.0))
+    if not beta > 0:
+        return Advice(1.0, None, None, "these costs have no curvature, so any will do")
+    if task.algorithm.own_steps is not None:
+        return Advice(1 / beta, None, None, f"the method's own rule, {task.algorithm.own_steps}; started at 1 / smoothness")
+    kind = "quadratic" if task.problem.quadratic_model() is task.problem else "linearised at the optimum"
+    fresh = task.sequence is not None or any(drawn(rule) for rule in task.rules.values())
+    sampled = f"growth of {'sampled products' if fresh else 'the recursion'}, {kind}"
+    linear = Linearised(task)
+    if fresh or linear.size > DENSE:
+        found = _by_growth(linear, beta, sampled)
+        if found is not None:
+            return found
+    if task.sequence is not None:
+        raise ParameterError("no stepsize could be found: these graphs mix too slowly; give a stepsize, far below 1 / smoothness")
+    exact = _by_radius(Linearised(_with_means(task)), beta, f"spectral radius, {kind}")
+    if not fresh:
+        return exact
+    assert exact.largest is not None  # the mean matrix is up to twice too hopeful
+    how = f"half of what the mean weights allow, {kind}"
+    return Advice(min(exact.good, 0.4 * exact.largest), exact.largest / 2, exact.rate, how)
+
+
+def _with_means(task: Task) -> Task:
+    """The same with each drawn weight at its mean."""
+    from dataclasses import replace
+
+    from .weights import Given
+
+    rules, tables = dict(task.rules), dict(task.tables)
+    for name, rule in task.rules.items():
+        if isinstance(rule, Rule) and drawn(rule):
+            tables[name] = rule.mean(task.graph)[:, None, None]
+            rules[name] = Given(rule.side)
+    return replace(task, rules=rules, tables=tables)
+
+
+def _by_radius(linear: Linearised, beta: float, how: str) -> Advice:
+    recursion = linear.recursion()
+    rho = lambda s: radius(recursion.at(s), recursion.starts)
+    largest = _edge(rho, beta)
+    grid = largest * np.geomspace(0.02, 0.98, 12)
+    rates = [rho(s) for s in grid]
+    best = int(np.argmin(rates))
+    good, rate = _golden(rho, grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+    return Advice(float(good), float(largest), float(rate), how)
+
+
+def _edge(rho: Any, beta: float) -> float:
+    """Where the radius passes one: the top of the stable range that reaches down to zero."""
+    stable = lambda s: rho(s) < 1
+    s = 1e-3 / beta
+    while not stable(s):
+        s /= 4
+        if s < LOWEST / beta:
+            raise ParameterError("no stepsize is stable: the sum of the costs is flat somewhere, or the weights do not mix")
+    low = s
+    while stable(2 * low) and low < 1e3 / beta:
+        low *= 2
+    high = 2 * low
+    for _ in range(14):
+        s = np.sqrt(low * high)
+        low, high = (s, high) if stable(s) else (low, s)
+    return low
+
+
+def _golden(rho: Any, low: float, high: float) -> tuple[float, float]:
+    """The smallest radius in an interval, to a few per cent of the stepsize."""
+    ratio = (np.sqrt(5) - 1) / 2
+    a, b = np.log(low), np.log(high)
+    c, d = b - ratio * (b - a), a + ratio * (b - a)
+    fc, fd = rho(np.exp(c)), rho(np.exp(d))
+    for _ in range(6):
+        if fc < fd:
+            b, d, fd = d, c, fc
+            c = b - ratio * (b - a)
+            fc = rho(np.exp(c))
+        else:
+            a, c, fc = c, d, fd
+            d = a + ratio * (b - a)
+            fd = rho(np.exp(d))
+    return (np.exp(c), fc) if fc < fd else (np.exp(d), fd)
+
+
+def _by_growth(linear: Linearised, beta: float, how: str) -> Advice | None:
+    """A ladder of steps, then a finer one around the edge; None where mixing is too slow for growth to show."""
+    numbers = linear.n * linear.d * len(linear.task.layout.source) / linear.n
+    repeats = int(np.clip(2e4 / numbers, 1, 8))
+    rungs, iterations = 12, int(np.clip(6e7 / (numbers * repeats * 12), 120, 300))
+    ladder = lambda top, bottom: np.geomspace(top, bottom, rungs)
+    coarse = ladder(4 / beta, 4e-4 / beta)
+    rates = linear.growth(coarse, repeats, iterations)
+    if rates.min() > SLOW:
+        return None
+    edge = int(np.argmax([(rates[i:] < 1 + 1e-9).all() or rates[i] < SLOW for i in range(rungs)]))
+    fine = ladder(coarse[max(edge - 1, 0)], coarse[edge])
+    fine_rates = linear.growth(fine, repeats, iterations)
+    stable = np.array([(fine_rates[i:] < 1).all() for i in range(rungs)])
+    largest = float(fine[stable.argmax()]) if stable.any() else float(coarse[edge])
+    every, all_rates = np.concatenate([coarse, fine]), np.concatenate([rates, fine_rates])
+    usable = every <= 0.8 * largest
+    best = int(np.argmin(np.where(usable, all_rates, np.inf)))
+    return Advice(float(every[best]), largest, float(all_rates[best]), how)
+
+
+def hint(task: Task) -> str:
+    """What to add to the message of a run that diverged."""
+    try:
+        advice = advise(task)
+    except Exception:  # the hint must never hide the error that it is added to
+        return "; try a smaller stepsize"
+    if advice.largest is None:
+        return f"; {advice}"
+    return f"; the advised one is {advice.good:.4g}, stable up to about {advice.largest:.4g}"

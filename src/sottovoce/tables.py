@@ -1,0 +1,44 @@
+"""Plain files: TOML out (the standard library only reads it), for results, transcripts and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def toml(tree: Mapping[str, Any], prefix: str = "") -> str:
+    """A tree of dictionaries as TOML; None is left out."""
+    lines = [f"{_key(k)} = {_value(v)}" for k, v in tree.items() if v is not None and not isinstance(v, Mapping)]
+    for name, branch in tree.items():
+        if isinstance(branch, Mapping):
+            path = f"{prefix}{_key(name)}"
+            lines.append(f"\n[{path}]\n{toml(branch, path + '.')}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def write_toml(file: Path, tree: Mapping[str, Any]) -> None:
+    """Write a tree to a file, whole or not at all."""
+    new = file.with_suffix(file.suffix + ".new")
+    new.write_text(toml(tree))
+    new.replace(file)
+
+
+def _key(name: Any) -> str:
+    text = str(name)
+    return text if text and all(c.isalnum() or c in "-_" for c in text) and text.isascii() else _value(text)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return repr(float(value))
+    if isinstance(value, list | tuple | np.ndarray):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in escaped) + '"'
