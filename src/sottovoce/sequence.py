@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def as_graph(value: Any) -> Graph | GraphSequence:
     if is_networkx(value):
         return Graph.from_networkx(value)
     if callable(value) and not isinstance(value, type):
-        return GraphSequence(typing.cast(Callable[[int], Graph], value))
+        return GraphSequence(cast(Callable[[int], Graph], value))
     if hasattr(value, "__array__") or (isinstance(value, list | tuple) and len(value)):
         return Graph.from_adjacency(value)
     raise GraphError(

@@ -27,6 +27,7 @@ from .laws import Law
 from .layout import Columns, Rows, Side, layout
 
 Array = Any
+NORMAL = Law()
 SLACK = 1e-9  # how far from one a row or column of your own matrix may sum
 
 
@@ -197,7 +198,7 @@ class Links(Rule):
 class Raw(Rule):
     """Table II for k < K: any numbers at all, a number a coordinate; only columns must sum to one."""
 
-    law: Law = Law()  # type: ignore[misc]  # here it is chosen
+    law: Law = NORMAL  # type: ignore[misc]  # here it is chosen
     name = "raw"
     known = "me"
     per_coordinate = True

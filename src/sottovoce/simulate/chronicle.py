@@ -117,8 +117,8 @@ class Chronicle:
         step = self.task.stepsize
         size = f"{step.min():g}" if step.min() == step.max() else f"{step.min():g} to {step.max():g}"
         return (
-            f"{self.task.algorithm.name} diverged: at iteration {k} run {named} ({len(runs)} of {len(errors)}) is {errors[runs[0]]:.3g} "
-            f"away from the optimum; the stepsize was {size}"
+            f"{self.task.algorithm.name} diverged: at iteration {k} run {named} ({len(runs)} of {len(errors)}) is "
+            f"{errors[runs[0]]:.3g} away from the optimum; the stepsize was {size}"
         )
 
     def answers_last(self) -> Array:

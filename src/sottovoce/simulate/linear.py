@@ -77,7 +77,7 @@ class Linearised:
     def _settled(self, state: Any) -> Any:
         """What no start moves, where it comes to rest."""
         node = self._node(0.0, 0, 1, STEP)
-        for k in range(20_000):
+        for _ in range(20_000):
             fresh = EveryNode(node.stage, 0, None, STEP)
             following, _ = advance(self.task.algorithm, fresh, (), state, ())
             change = max(np.abs(a - b).max() for a, b in zip(following, state, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -51,7 +52,7 @@ class Task:
         """The loops: a mechanism that lasts K iterations divides them at K."""
         ends = {until for a in self.mechanisms if (until := a.until) is not None and 0 < until < self.iterations}
         marks = [0, *sorted(ends), self.iterations]
-        return list(zip(marks, marks[1:], strict=False))
+        return list(itertools.pairwise(marks))
 
     def active(self, k: int) -> tuple[bool, ...]:
         """Which mechanisms act in iteration k; the set-up (-1) is played by those that act in the first."""
