@@ -29,5 +29,4 @@ from .sequence import GraphSequence as GraphSequence
 from .simulate.result import Result as Result
 from .stepsize import stepsize as stepsize
 from .transcript import Transcript as Transcript
-
-__version__ = "0.1.0"
+from .version import __version__ as __version__

@@ -47,7 +47,7 @@ class CounterDraws:
     """Draws that can be repeated: a pure function of the seed and of what they are for."""
 
     def __init__(self, seed: int = 0, runs: Any = 1):
-        if not 0 <= int(seed) < 2**64:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
             raise ParameterError(f"a seed is a whole number from 0 to 2^64 - 1, not {seed!r}")
         numbers = np.arange(runs, dtype=np.uint64) if np.ndim(runs) == 0 else np.asarray(runs, dtype=np.uint64)
         self.seed: Any = np.uint64(int(seed))
@@ -69,8 +69,7 @@ class CounterDraws:
         k = xp.asarray(k)
         when = (k + 1).astype(xp.uint64)
         when = when[:, None, None, None] if k.ndim else when
-        edge = lambda index: xp.asarray(index).astype(xp.uint64)[:, None, None]
-        counter = (edge(sender), edge(receiver), when, self.runs)
+        counter = (_index(xp, sender), _index(xp, receiver), when, self.runs)
         if xp is np:
             return _in_pieces(law, counter, key, which)
         words = philox(xp, counter, key)
@@ -88,12 +87,19 @@ class CounterDraws:
         return z & word(MASK), z >> word(32)
 
 
+def _index(xp: Any, nodes: Any) -> Any:
+    """Node numbers along the entries; in NumPy the same memory, since they are not negative."""
+    nodes = xp.asarray(nodes)
+    same = xp is np and nodes.dtype == np.int64
+    return (nodes.view(np.uint64) if same else nodes.astype(xp.uint64))[:, None, None]
+
+
 def _in_pieces(law: Law | str, counter: tuple[Any, ...], key: Any, which: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """The same block by block along the iterations and the entries."""
     shape = np.broadcast_shapes(*(np.shape(c) for c in counter), key[0].shape)
     if np.prod(shape, dtype=float) <= 2 * BLOCK:
         words = philox(np, counter, key)
-        return tuple(np.broadcast_to(_number(np, law, words, w), shape) for w in which)
+        return tuple(_number(np, law, words, w) for w in which)
     out = tuple(np.empty(shape, np.uint64 if law == WORDS else float) for _ in which)
     sender, receiver, when, runs = counter
     entries = max(1, BLOCK // int(shape[-1] * shape[-2]))
@@ -104,7 +110,10 @@ def _in_pieces(law: Law | str, counter: tuple[Any, ...], key: Any, which: tuple[
             times = when[piece[0]] if when.ndim else when
             words = philox(np, (sender[piece[-1]], receiver[piece[-1]], times, runs), key)
             for target, w in zip(out, which, strict=True):
-                target[piece] = _number(np, law, words, w)
+                if law == UNIT:
+                    unit(np, words[w], target[piece])
+                else:
+                    target[piece] = _number(np, law, words, w)
     return out
 
 

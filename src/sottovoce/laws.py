@@ -9,13 +9,12 @@ addition. A table follows its law to a few parts in 10^6 (log-laplace, whose ran
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .errors import ParameterError, UnknownName
+from .errors import InputError, ParameterError, UnknownName
 
 OCTAVES, CELLS = 32, 256
 LAWS = ("normal", "laplace", "uniform", "cauchy", "log-laplace")
@@ -36,7 +35,7 @@ class Law:
         if self.name not in LAWS:
             raise UnknownName("law", self.name, LAWS)
         for what, value in (("scale", self.scale), ("spread", self.spread)):
-            if not (np.isfinite(value) and value > 0):
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
                 raise ParameterError(f"the {what} of a law must be positive and finite, not {value!r}")
 
     def magnitude(self, v: np.ndarray) -> np.ndarray:
@@ -68,11 +67,16 @@ class Law:
 def law(value: str | Law, scale: float = 1.0) -> Law:
     """A law by name ("cauchy", "log-laplace:12" for another spread) or as it is."""
     if isinstance(value, Law):
+        if scale not in (1.0, value.scale):
+            raise ParameterError(f"the law has the scale {value.scale:g} and another one, {scale:g}, is asked for; give one")
         return value
     name, _, spread = str(value).replace("_", "-").partition(":")
-    if spread and not re.fullmatch(r"[0-9.eE+-]+", spread):
-        raise ParameterError(f"the spread in {value!r} is not a number; write for example 'log-laplace:8'")
-    return Law(name, scale, float(spread)) if spread else Law(name, scale)
+    try:
+        return Law(name, scale, float(spread)) if spread else Law(name, scale)
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise ParameterError(f"the spread in {value!r} is not a number; write for example 'log-laplace:8'") from None
 
 
 def normal_upper(p: np.ndarray) -> np.ndarray:
@@ -129,9 +133,11 @@ def _to_24_bits(a: np.ndarray) -> np.ndarray:
     return np.ldexp(np.round(np.ldexp(mantissa, 24)), exponent - 24)
 
 
-def unit(xp: Any, words: Any) -> Any:
-    """Words as uniforms in (0, 1): exact, hence the same everywhere."""
-    return (words.astype(xp.float64) + 0.5) * 2.0**-32
+def unit(xp: Any, words: Any, out: Any = None) -> Any:
+    """Words as uniforms in (0, 1): exact, hence the same everywhere. NumPy can write them into `out`."""
+    value = words * xp.asarray(2.0**-32) if out is None else np.multiply(words, 2.0**-32, out=out)
+    value += 2.0**-33  # in place in NumPy
+    return value
 
 
 def sample(xp: Any, law: Law, words: Any, table: tuple[Any, Any] | None = None) -> Any:

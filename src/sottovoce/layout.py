@@ -13,6 +13,8 @@ import numpy as np
 
 from .graph import Graph
 
+MANY = 10_000  # single numbers from which a product with ones is the faster sum
+
 
 class Layout(NamedTuple):
     """Index arrays of a graph; arguments of the compiled function, never closed over."""
@@ -71,6 +73,25 @@ class Rows:
         self.is_loop, self.index, self.starts = layout.is_loop, layout.target, layout.row_starts
 
     def sum(self, v: np.ndarray) -> np.ndarray:
+        if v.size == len(self.index) > MANY:
+            return self._counted(v.reshape(-1)).reshape(*v.shape[:-3], -1, 1, 1)
+        return self._sum(v)
+
+    def _counted(self, v: np.ndarray) -> np.ndarray:
+        """As a product with a matrix of ones, by SciPy's kernel: two to three times as fast as reduceat or bincount."""
+        from scipy.sparse._sparsetools import csr_matvec
+
+        out = np.zeros(len(self.starts))
+        csr_matvec(len(out), len(v), *self._ones, v, out)
+        return out
+
+    @functools.cached_property
+    def _ones(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        ends = np.append(self.starts, len(self.index)).astype(np.int32)
+        order = getattr(self, "order", np.arange(len(self.index)))
+        return ends, order.astype(np.int32), np.ones(len(self.index))
+
+    def _sum(self, v: np.ndarray) -> np.ndarray:
         return np.add.reduceat(v, self.starts, axis=-3)
 
     def spread(self, u: np.ndarray) -> np.ndarray:
@@ -84,7 +105,7 @@ class Columns(Rows):
         self.is_loop, self.index, self.starts = layout.is_loop, layout.source, layout.column_starts
         self.order = layout.by_source
 
-    def sum(self, v: np.ndarray) -> np.ndarray:
+    def _sum(self, v: np.ndarray) -> np.ndarray:
         return np.add.reduceat(np.take(v, self.order, axis=-3), self.starts, axis=-3)
 
 
@@ -98,4 +119,4 @@ class Alone:
         return v.sum(-3, keepdims=True)
 
     def spread(self, u: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(u, (*u.shape[:-3], len(self.is_loop), *u.shape[-2:]))
+        return np.repeat(u, len(self.is_loop), -3)

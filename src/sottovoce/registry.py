@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from .errors import ParameterError, UnknownName
+from .options import parse_options as parse_options
+from .options import parse_value as parse_value
+from .options import underscored as underscored
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,15 @@ class Parameter:
     check: Callable[[Any], bool] | None = None
     expected: str = ""
 
+    def accepts(self, value: Any) -> bool:
+        """None only where it is the default: nothing was given."""
+        if value is None:
+            return self.default is None
+        try:
+            return self.check is None or bool(self.check(value))
+        except (TypeError, ValueError, OverflowError):
+            return False
+
     @property
     def type(self) -> str:
         return "value" if self.default is None else type(self.default).__name__
@@ -29,17 +42,18 @@ class Parameter:
 
 def positive(default: Any, help: str) -> Parameter:
     """A number above zero."""
-    return Parameter(default, help, lambda v: v > 0, "a number above 0")
+    return Parameter(default, help, lambda v: 0 < v < math.inf, "a number above 0")
 
 
 def at_least(lowest: int, default: int, help: str) -> Parameter:
     """A whole number from `lowest` on."""
-    return Parameter(default, help, lambda v: v == int(v) and v >= lowest, f"a whole number, at least {lowest}")
+    check = lambda v: v == int(v) and v >= lowest and not isinstance(v, bool)
+    return Parameter(default, help, check, f"a whole number, at least {lowest}")
 
 
 def one_of(choices: tuple[Any, ...], default: Any, help: str) -> Parameter:
     """One of a few words."""
-    return Parameter(default, help, lambda v: v in choices, "one of " + ", ".join(map(str, choices)))
+    return Parameter(default, help, lambda v: isinstance(v, str) and v in choices, "one of " + ", ".join(map(str, choices)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +184,9 @@ def mechanism(value: str | Applied, **parameters: Any) -> Applied:
     """A mechanism by name with its parameters: mechanism("random-start", K=3), or the text "random-start:K=3,law=cauchy"."""
     if isinstance(value, Applied):
         return value
-    name, _, text = str(value).partition(":")
+    if not isinstance(value, str):
+        raise ParameterError(f"a mechanism is given by its name, or as mechanism('name', ...), not as {value!r}")
+    name, _, text = value.partition(":")
     found = _by_name("mechanism", name, mechanisms())
     options = {**parse_options(text), **parameters}
     return Applied(found, tuple(settle(f"mechanism {name!r}", found.parameters, options).items()))
@@ -184,42 +200,14 @@ def _by_name(kind: str, name: str, book: Mapping[str, Any]) -> Any:
 
 def settle(owner: str, declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
     """The declared parameters with the given values, each checked."""
-    given = {name.replace("-", "_"): value for name, value in given.items()}
+    given = underscored(given)
     for name in given:
         if name not in declared:
             raise ParameterError(f"{owner} has no parameter {name!r}; it takes: {', '.join(declared) or 'none'}")
     settled = {}
     for name, parameter in declared.items():
         value = given.get(name, parameter.default)
-        try:
-            fine = value is None or parameter.check is None or bool(parameter.check(value))
-        except (TypeError, ValueError):
-            fine = False
-        if not fine:
-            raise ParameterError(f"{owner}: {name} must be {parameter.expected}, not {value!r}")
+        if not parameter.accepts(value):
+            raise ParameterError(f"{owner}: {name} must be {parameter.expected or 'given'}, not {value!r}")
         settled[name] = value
     return settled
-
-
-def parse_options(text: str) -> dict[str, Any]:
-    """'K=3,law=cauchy' as a dictionary; numbers and true/false are read as such."""
-    options = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise ParameterError(f"expected name=value, got {part!r}")
-        options[name.strip().replace("-", "_")] = parse_value(value.strip())
-    return options
-
-
-def parse_value(text: str) -> Any:
-    """A number, true, false, none, or the text itself."""
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text

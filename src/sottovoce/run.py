@@ -11,19 +11,20 @@ import numpy as np
 from .errors import NotInstalled, ParameterError, RunError
 from .problem import Problem
 from .progress import Bar
-from .registry import Algorithm, Applied, algorithm
+from .registry import Algorithm, algorithm
 from .simulate import eager
 from .simulate.chronicle import Chronicle, Played
 from .simulate.meter import payloads
 from .simulate.result import Result
-from .simulate.task import Task, prepare
+from .simulate.task import Task, applied, prepare
 from .transcript import written
+from .version import __version__
 
 BACKENDS = ("auto", "eager", "compiled")
 
 
 def run(
-    method: str | Algorithm, problem: Problem, graph: Any, *, stepsize: Any = "auto", iterations: int = 1000, runs: Any = 1,
+    method: str | Algorithm, /, problem: Problem, graph: Any, *, stepsize: Any = "auto", iterations: int = 1000, runs: Any = 1,
     seed: int = 0, mechanisms: Any = (), record: bool = False, x0: Any = None, backend: str = "auto", every: int = 1,
     tolerance: float | None = None, **parameters: Any,
 ) -> Result:  # fmt: skip
@@ -45,7 +46,7 @@ def run(
     """
     if backend not in BACKENDS:
         raise ParameterError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
-    method = algorithm(method)
+    method, mechanisms = algorithm(method), applied(mechanisms)
     size = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
     task = prepare(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
@@ -64,17 +65,22 @@ def run(
 def compare(methods: Sequence[Any] | Mapping[str, Any], problem: Problem, graph: Any, **options: Any) -> Comparison:
     """Run several methods on the same problem and graph. Each is a name, an Algorithm, or (name, options of its own).
 
-    A mapping gives the curves names of their own: {"K = 3": ("private-gradient-tracking", {"K": 3}), ...}.
+    A mapping gives the curves names of their own: {"K = 3": ("private-gradient-tracking", {"K": 3}), ...}. A method that diverges
+    does not end the others: its error is in `failed`, and it has a place in the comparison as far as it came.
     """
     named = methods.items() if isinstance(methods, Mapping) else ((None, m) for m in methods)
     results: dict[str, Result] = {}
+    failed: dict[str, RunError] = {}
     for label, method in named:
         method, own = method if isinstance(method, tuple) else (method, {})
         label = label or _label(algorithm(method).name, own)
         if label in results:
             raise ParameterError(f"two of the methods would be called {label!r}; give names: {{'first': ..., 'second': ...}}")
-        results[label] = run(method, problem, graph, **{**options, **own})
-    return Comparison(results)
+        try:
+            results[label] = run(method, problem, graph, **{**options, **own})
+        except RunError as error:
+            results[label], failed[label] = error.result, error
+    return Comparison(results, failed)
 
 
 def _label(name: str, own: Mapping[str, Any]) -> str:
@@ -82,7 +88,11 @@ def _label(name: str, own: Mapping[str, Any]) -> str:
 
 
 class Comparison(dict[str, Result]):
-    """Results by name."""
+    """Results by name; `failed` holds the errors of those that could not go on."""
+
+    def __init__(self, results: Mapping[str, Result], failed: Mapping[str, RunError] | None = None):
+        super().__init__(results)
+        self.failed = dict(failed or {})
 
     def plot(self, file: Any = None) -> Any:
         """Medians of the errors with quantiles; means over random starts are dominated by heavy tails."""
@@ -91,11 +101,15 @@ class Comparison(dict[str, Result]):
         return errors(self, file)
 
     def table(self) -> list[dict[str, Any]]:
-        """A row a method: final error, rate, iterations to 1e-6 and 1e-10, bytes."""
-        return [{"name": name, **_row(result)} for name, result in self.items()]
+        """A row a method: final error, rate, iterations to 1e-6 and 1e-10, bytes, and what went wrong."""
+        return [{"name": name, **_row(result), "failed": _text(self.failed.get(name))} for name, result in self.items()]
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {result!r}" for name, result in self.items())
+
+
+def _text(error: RunError | None) -> str | None:
+    return None if error is None else str(error)
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -193,16 +207,9 @@ def traffic(task: Task, iterations: int) -> tuple[np.ndarray, np.ndarray]:
 
 def provenance(task: Task) -> dict[str, Any]:
     """What produced a result."""
-    from . import __version__
-
     return {
         "sottovoce": __version__, "python": platform.python_version(), "numpy": np.__version__, "kind": "simulation",
         "graph": task.graph.digest(), "problem": task.problem.digest(),
     }  # fmt: skip
 
 
-def applied(value: Any) -> tuple[Applied, ...]:
-    """Mechanisms as a tuple, whichever way they were given."""
-    from .registry import mechanism
-
-    return tuple(mechanism(m) for m in ((value,) if isinstance(value, str | Applied) else value))

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ParameterError
+from .errors import ParameterError, ProblemError
 from .problem import Problem
 from .registry import Algorithm, algorithm
-from .simulate.linear import Linearised, radius
+from .simulate.linear import DENSE, Linearised, radius
 from .simulate.task import Task, prepare
 from .simulate.weigh import drawn
 from .weights import Rule
 
-DENSE = 240  # states up to which the spectral radius is had at once
+LARGEST = 600_000  # entries times coordinates up to which sampling takes seconds
 SLOW = 0.985  # a rate above this does not show in the few hundred iterations that are sampled
 LOWEST = 1e-9  # times 1 / smoothness: below this nothing would ever converge
 
@@ -41,9 +41,11 @@ class Advice:
         return f"stepsize {self.good:.4g} ({slow:,.0f} iterations a digit); stable up to {self.largest:.4g} ({self.how})"
 
 
-def stepsize(method: str | Algorithm, problem: Problem, graph: Any, *, mechanisms: Any = (), **parameters: Any) -> Advice:
+def stepsize(method: str | Algorithm, /, problem: Problem, graph: Any, *, mechanisms: Any = (), **parameters: Any) -> Advice:
     """Advise a stepsize for `method` on `problem` over `graph`; the weights among `parameters` count."""
     method = algorithm(method)
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
     task = prepare(
         method, problem, graph, stepsize=1.0, iterations=400, runs=1, seed=0, mechanisms=mechanisms, record=False,
         x0=np.zeros((problem.n, problem.d)), every=1, tolerance=None, parameters=parameters,
@@ -61,6 +63,9 @@ def advise(task: Task) -> Advice:
     kind = "quadratic" if task.problem.quadratic_model() is task.problem else "linearised at the optimum"
     fresh = task.sequence is not None or any(drawn(rule) for rule in task.rules.values())
     sampled = f"growth of {'sampled products' if fresh else 'the recursion'}, {kind}"
+    if len(task.layout.source) * task.problem.d > LARGEST:
+        thumb = "a rule of thumb, a quarter of 1 / smoothness: this network is too large to sample"
+        return Advice(0.25 / beta, None, None, thumb)
     linear = Linearised(task)
     if fresh or linear.size > DENSE:
         found = _by_growth(linear, beta, sampled)
@@ -68,6 +73,8 @@ def advise(task: Task) -> Advice:
             return found
     if task.sequence is not None:
         raise ParameterError("no stepsize could be found: these graphs mix too slowly; give a stepsize, far below 1 / smoothness")
+    if linear.size > 20_000:
+        raise ParameterError("no stepsize could be found: this network is large and mixes slowly; give a small one")
     exact = _by_radius(Linearised(_with_means(task)), beta, f"spectral radius, {kind}")
     if not fresh:
         return exact
@@ -152,10 +159,11 @@ def _by_growth(linear: Linearised, beta: float, how: str) -> Advice | None:
     fine_rates = linear.growth(fine, repeats, iterations)
     stable = np.array([(fine_rates[i:] < 1).all() for i in range(rungs)])
     largest = float(fine[stable.argmax()]) if stable.any() else float(coarse[edge])
-    every, all_rates = np.concatenate([coarse, fine]), np.concatenate([rates, fine_rates])
-    usable = every <= 0.8 * largest
-    best = int(np.argmin(np.where(usable, all_rates, np.inf)))
-    return Advice(float(every[best]), largest, float(all_rates[best]), how)
+    tried, found = np.concatenate([coarse, fine]), np.concatenate([rates, fine_rates])
+    middle = tried[np.argmin(np.where(tried <= 0.8 * largest, found, np.inf))]
+    last = ladder(min(2 * middle, 0.8 * largest), middle / 2)
+    best = linear.growth(last, repeats, iterations)
+    return Advice(float(last[best.argmin()]), largest, float(best.min()), how)
 
 
 def hint(task: Task) -> str:

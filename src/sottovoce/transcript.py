@@ -8,7 +8,7 @@ set-up is k = -1. A transcript holds secrets.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,19 +36,55 @@ class Messages(Mapping[tuple[int, int], np.ndarray]):
 
     def __init__(self, tapes: Mapping[int, Any], entries: Layout):
         self._tapes, self._layout = tapes, entries
-        self._counts = {k: len(tape.messages) for k, tape in tapes.items()}
 
     def __getitem__(self, key: tuple[int, int]) -> np.ndarray:
         k, exchange = key
-        if not 0 <= exchange < self._counts.get(k, 0):
+        if k not in self._tapes or not 0 <= exchange < len(self._tapes[k].messages):
             raise KeyError(f"no exchange {exchange} in iteration {k}")
         return self._tapes[k].sent(np, self._layout)[exchange]
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        return ((k, e) for k, count in self._counts.items() for e in range(count))
+        return ((k, e) for k, tape in self._tapes.items() for e in range(len(tape.messages)))
 
     def __len__(self) -> int:
-        return sum(self._counts.values())
+        return sum(len(tape.messages) for tape in self._tapes.values())
+
+
+class Draws(Mapping[tuple[str, int], Draw]):
+    """(name, k) -> a draw; looked up when it is asked for."""
+
+    def __init__(self, tapes: Mapping[int, Any]):
+        self._tapes = tapes
+
+    def __getitem__(self, key: tuple[str, int]) -> Draw:
+        name, k = key
+        for d in self._tapes[k].draws if k in self._tapes else ():
+            if d.name == name:
+                return Draw(d.owner, d.known, d.law, np.asarray(d.value))
+        raise KeyError(f"nothing named {name!r} was drawn in iteration {k}")
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return ((d.name, k) for k, tape in self._tapes.items() for d in tape.draws)
+
+    def __len__(self) -> int:
+        return sum(len(tape.draws) for tape in self._tapes.values())
+
+
+class States(Mapping[int, dict[str, np.ndarray]]):
+    """k -> what the nodes hold after iteration k, by name."""
+
+    def __init__(self, tapes: Mapping[int, Any]):
+        self._tapes = tapes
+
+    def __getitem__(self, k: int) -> dict[str, np.ndarray]:
+        state = self._tapes[k].states
+        return {name: np.asarray(getattr(state, name)) for name in getattr(state, "_fields", ())}
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._tapes)
+
+    def __len__(self) -> int:
+        return len(self._tapes)
 
 
 @dataclass
@@ -65,31 +101,35 @@ class Transcript:
 
     @property
     def iterations(self) -> int:
-        return max(k for k, _ in self.sent) + 1 if len(self.sent) else 0
+        return max(self.states, default=-1) + 1
 
     def save(self, folder: str | Path) -> Path:
         """Write transcript.toml and transcript.npz into a folder."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        arrays = {f"sent/{k}/{e}": m for (k, e), m in self.sent.items()}
+        arrays: dict[str, Any] = {f"sent/{k}/{e}": m for (k, e), m in self.sent.items()}
         arrays |= {f"wire/{k}/{e}": m for (k, e), m in self.wire.items()}
         arrays |= {f"draws/{name}/{k}": d.value for (name, k), d in self.draws.items() if d.value is not None}
         arrays |= {f"states/{name}/{k}": v for k, leaves in self.states.items() for name, v in leaves.items()}
         kinds = {name: [d.owner, d.known, d.law] for (name, _), d in self.draws.items()}
         spans = [[name, k, *d[:3]] for (name, k), d in self.draws.items() if list(d[:3]) != kinds[name]]
         write_toml(folder / "transcript.toml", {"header": self.header, "draws": kinds, "exceptions": {"draws": spans}})
-        np.savez_compressed(folder / "transcript.npz", edges=np.array(self.edges).reshape(-1, 2), **arrays)
+        arrays["edges"] = np.array(self.edges).reshape(-1, 2)
+        np.savez_compressed(folder / "transcript.npz", **arrays)
         return folder
 
     @classmethod
     def load(cls, folder: str | Path) -> Transcript:
         """Read what `save` wrote."""
         folder = Path(folder)
+        missing = [name for name in ("transcript.toml", "transcript.npz") if not (folder / name).exists()]
+        if missing:
+            raise InputError(f"expected a folder with {' and '.join(missing)}, as Transcript.save writes it; {folder} has none")
         about = tomllib.loads((folder / "transcript.toml").read_text())
         if about["header"].get("version") != VERSION:
             raise InputError(f"expected a transcript of version {VERSION}, got {about['header'].get('version')}")
         kinds = about["draws"]
-        other = {(name, k): tuple(rest) for name, k, *rest in about["exceptions"]["draws"]}
+        other = {(name, k): rest for name, k, *rest in about["exceptions"]["draws"]}
         parts: dict[str, dict[Any, Any]] = {"sent": {}, "wire": {}, "draws": {}, "states": {}}
         with np.load(folder / "transcript.npz", allow_pickle=False) as stored:
             edges = tuple((int(s), int(r)) for s, r in stored["edges"])
@@ -99,7 +139,7 @@ class Transcript:
                 if kind in ("sent", "wire"):
                     parts[kind][int(a), int(b)] = stored[key]
                 elif kind == "draws":
-                    parts[kind][a, int(b)] = Draw(*other.get((a, int(b)), kinds[a]), stored[key])
+                    parts[kind][a, int(b)] = Draw._make([*(other.get((a, int(b))) or kinds[a]), stored[key]])
                 elif kind == "states":
                     parts[kind].setdefault(int(b), {})[a] = stored[key]
         return cls(about["header"], parts["sent"], parts["draws"], parts["states"], edges, None, parts["wire"])
@@ -108,8 +148,6 @@ class Transcript:
 def written(task: Any, played: Any) -> Transcript:
     """The transcript of a recorded run."""
     tapes = {-1: played.setup, **dict(enumerate(played.tapes))}
-    draws = {(d.name, k): Draw(d.owner, d.known, d.law, _array(d.value)) for k, t in tapes.items() for d in t.draws}
-    states = {k: _leaves(t.states) for k, t in tapes.items()}
     header = {
         "version": VERSION,
         "kind": "simulation",
@@ -123,13 +161,5 @@ def written(task: Any, played: Any) -> Transcript:
         "runs": [int(r) for r in task.runs],
         "seed": task.seed,
     }
-    return Transcript(header, Messages(tapes, layout(task.graph)), draws, states, task.graph.edges, task.problem)
-
-
-def _array(value: Any) -> Any:
-    return None if value is None else np.asarray(value)
-
-
-def _leaves(state: Any) -> dict[str, np.ndarray]:
-    names: Sequence[str] = getattr(state, "_fields", ())
-    return {name: np.asarray(getattr(state, name)) for name in names}
+    sent = Messages(tapes, layout(task.graph))
+    return Transcript(header, sent, Draws(tapes), States(tapes), task.graph.edges, task.problem)

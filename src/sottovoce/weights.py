@@ -21,10 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .draws import UNIT
-from .errors import WeightError
+from .errors import UnknownName, WeightError
 from .graph import Graph
 from .laws import Law
 from .layout import Columns, Rows, Side, layout
+from .options import parse_options
 
 Array = Any
 NORMAL = Law()
@@ -41,6 +42,7 @@ class Rule:
     law: ClassVar[Any] = None  # what the raw draw follows; None: nothing is drawn
     fresh = True  # drawn anew in every iteration, or once
     per_coordinate = False
+    doubly = False  # whether rows and columns both sum to one
     pairwise = False  # both directions of a link share one draw
 
     def constant(self, graph: Graph) -> np.ndarray:
@@ -55,25 +57,31 @@ class Rule:
         """Itself without what its constant already holds, so that a compiled player need not compile it again."""
         return Given(self.side, self.known) if self.law is None else self
 
-    def measure(self, xp: Any, side: Side, raw: Array, constant: Array) -> Array:
+    def aid(self, side: Side, constant: np.ndarray) -> tuple[Array, ...]:
+        """What else follows from the constant: worked out once, not in every iteration. Numbers of entries, then of groups."""
+        return ()
+
+    def measure(self, xp: Any, side: Side, raw: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
         """What is summed over each group."""
         return constant
 
-    def finish(self, xp: Any, side: Side, measured: Array, total: Array, constant: Array) -> Array:
-        """The weight of each entry; `total` is its group's sum."""
+    def finish(self, side: Side, measured: Array, total: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
+        """The weight of each entry; `total` is the sum of each group."""
         return measured
 
-    def weigh(self, xp: Any, side: Side, raw: Array, constant: Array) -> Array:
+    def weigh(self, xp: Any, side: Side, raw: Array, constant: Array, aid: tuple[Array, ...] | None = None) -> Array:
         """Both at once."""
         if self.law is None:
             return constant
-        measured = self.measure(xp, side, raw, constant)
-        return self.finish(xp, side, measured, side.spread(side.sum(measured)), constant)
+        aid = self.aid(side, constant) if aid is None else aid
+        measured = self.measure(xp, side, raw, constant, aid)
+        return self.finish(side, measured, side.sum(measured), constant, aid)
 
 
 @dataclass(frozen=True)
 class Identity(Rule):
     name = "identity"
+    doubly = True
 
     def constant(self, graph: Graph) -> np.ndarray:
         return layout(graph).is_loop[:, 0, 0].astype(float)
@@ -92,6 +100,7 @@ class Uniform(Rule):
 @dataclass(frozen=True)
 class Metropolis(Rule):
     name = "metropolis"
+    doubly = True
 
     def constant(self, graph: Graph) -> np.ndarray:
         if not graph.undirected:
@@ -108,6 +117,7 @@ class Metropolis(Rule):
 @dataclass(frozen=True)
 class Sinkhorn(Rule):
     name = "sinkhorn"
+    doubly = True
 
     def constant(self, graph: Graph) -> np.ndarray:
         if not graph.strongly_connected:
@@ -127,6 +137,7 @@ class Sinkhorn(Rule):
 @dataclass(frozen=True)
 class Doubly(Rule):
     name = "doubly"
+    doubly = True
 
     def constant(self, graph: Graph) -> np.ndarray:
         return (Metropolis if graph.undirected else Sinkhorn)().constant(graph)
@@ -147,6 +158,8 @@ class Paper(Rule):
         size = np.bincount(index, minlength=graph.n)
         if self.eta is None:
             return (0.5 / size)[index]
+        if isinstance(self.eta, bool) or not isinstance(self.eta, int | float | np.number):
+            raise WeightError(f"eta is a number, the lower bound of the weights; got {self.eta!r}")
         if not 0 < self.eta <= 1 / size.max():
             node = int(size.argmax())
             raise WeightError(
@@ -161,11 +174,19 @@ class Paper(Rule):
     def played(self) -> Rule:
         return Paper(self.side)
 
-    def measure(self, xp: Any, side: Side, raw: Array, constant: Array) -> Array:
-        return xp.where(constant > 0, (1 - constant) * raw + constant, 0.0)
+    def aid(self, side: Side, constant: np.ndarray) -> tuple[Array, ...]:
+        slope = np.where(constant > 0, 1 - constant, 0.0)  # zero where there is no edge now
+        return slope, 1 - side.sum(constant)
 
-    def finish(self, xp: Any, side: Side, measured: Array, total: Array, constant: Array) -> Array:
-        return (1 - side.spread(side.sum(constant))) * measured / total + constant
+    def measure(self, xp: Any, side: Side, raw: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
+        raw *= aid[0]  # in place in NumPy, where a draw is used once
+        raw += constant
+        return raw
+
+    def finish(self, side: Side, measured: Array, total: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
+        measured *= side.spread(aid[1] / total)
+        measured += constant
+        return measured
 
 
 @dataclass(frozen=True)
@@ -174,6 +195,7 @@ class Links(Rule):
 
     awake: float = 0.5
     name = "links"
+    doubly = True
     law = UNIT
     pairwise = True
     known = "pair"
@@ -187,11 +209,11 @@ class Links(Rule):
         entries = layout(graph)
         return _complete(np.where(entries.is_loop[:, 0, 0], 0, self.awake * self.constant(graph)), entries)
 
-    def measure(self, xp: Any, side: Side, raw: Array, constant: Array) -> Array:
+    def measure(self, xp: Any, side: Side, raw: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
         return xp.where(side.is_loop | (raw >= self.awake), 0.0, constant)
 
-    def finish(self, xp: Any, side: Side, measured: Array, total: Array, constant: Array) -> Array:
-        return xp.where(side.is_loop, 1 - total, measured)
+    def finish(self, side: Side, measured: Array, total: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
+        return measured + side.is_loop * (1 - side.spread(total))
 
 
 @dataclass(frozen=True)
@@ -206,11 +228,11 @@ class Raw(Rule):
     def constant(self, graph: Graph) -> np.ndarray:
         return np.ones(len(layout(graph).source))
 
-    def measure(self, xp: Any, side: Side, raw: Array, constant: Array) -> Array:
+    def measure(self, xp: Any, side: Side, raw: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
         return raw if self.side == "row" else xp.where(side.is_loop, 0.0, raw)
 
-    def finish(self, xp: Any, side: Side, measured: Array, total: Array, constant: Array) -> Array:
-        return measured if self.side == "row" else xp.where(side.is_loop, 1 - total, measured)
+    def finish(self, side: Side, measured: Array, total: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
+        return measured if self.side == "row" else measured + side.is_loop * (1 - side.spread(total))
 
 
 @dataclass(frozen=True)
@@ -234,7 +256,10 @@ class Matrix(Rule):
     name = "matrix"
 
     def constant(self, graph: Graph) -> np.ndarray:
-        w = np.asarray(self.matrix, dtype=float)
+        try:
+            w = np.asarray(self.matrix, dtype=float)
+        except (TypeError, ValueError):
+            raise WeightError(f"a weight matrix holds one real number a pair of nodes, shape ({graph.n}, {graph.n})") from None
         if w.shape != (graph.n, graph.n):
             raise WeightError(f"expected a weight matrix of shape ({graph.n}, {graph.n}), one row a node; got {w.shape}")
         entries = layout(graph)
@@ -275,16 +300,31 @@ RULES = {rule.name: rule for rule in (Identity, Uniform, Metropolis, Sinkhorn, D
 
 
 def rule(value: Any, side: str, **options: Any) -> Rule:
-    """A rule from a name ("uniform", "paper"), a matrix, or a rule; options such as eta go to the named rule."""
-    if isinstance(value, Rule):
-        return value
+    """A rule from a name ("uniform", "paper", "paper:eta=0.1"), a matrix, or a rule; options such as eta go to the named rule."""
     if isinstance(value, str):
-        if value not in RULES:
-            from .errors import UnknownName
-
-            raise UnknownName("weight rule", value, RULES)
-        accepted = {name: v for name, v in options.items() if name in {f.name for f in fields(RULES[value])}}
-        return RULES[value](side=side, **accepted)
-    if np.ndim(value) == 2:
+        return _named(value, side, options)
+    if isinstance(value, Rule):
+        if value.side != side and not value.doubly and value.name != "matrix":
+            raise WeightError(f"the rule {value.name!r} makes {value.side}s sum to one, but this weight needs {_NEEDS[side]}")
+        return value
+    listed = isinstance(value, list | tuple) and all(isinstance(row, list | tuple | np.ndarray) for row in value)
+    if isinstance(value, np.ndarray) or listed:
         return Matrix(side=side, matrix=value)
     raise WeightError(f"expected the name of a weight rule ({', '.join(RULES)}), a matrix or a Rule; got {type(value).__name__}")
+
+
+_NEEDS = {"row": "rows that do", "column": "columns that do", "both": "both: 'doubly', 'metropolis' or 'sinkhorn'"}
+
+
+def _named(text: str, side: str, options: dict[str, Any]) -> Rule:
+    name, _, own = text.partition(":")
+    if name not in RULES:
+        raise UnknownName("weight rule", name, RULES)
+    known = {f.name for f in fields(RULES[name])} - {"side"}
+    given = parse_options(own)
+    if not set(given) <= known:
+        raise WeightError(f"the weight rule {name!r} takes {', '.join(sorted(known)) or 'no options'}, not {', '.join(given)}")
+    chosen = RULES[name](side=side, **{**{k: v for k, v in options.items() if k in known}, **given})
+    if side == "both" and chosen.law is not None and not chosen.doubly:
+        raise WeightError(f"the rule {name!r} makes only rows or only columns sum to one; this weight needs {_NEEDS[side]}")
+    return chosen

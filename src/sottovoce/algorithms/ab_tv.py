@@ -5,10 +5,10 @@ row and column-stochastic matrices" (IEEE TAC 2020).
     y+ = B_k y + grad f(x+) - grad f(x)        B_k column-stochastic
 
 Graphs whose union over a bounded time is strongly connected; one graph will do. The weights are uniform on each graph, or by
-any rule (R="paper" draws them afresh in every iteration).
+any rule (R="paper:eta=0.1" draws them afresh in every iteration).
 """
 
-from ..registry import Algorithm, Parameter, columns, register, rows
+from ..registry import Algorithm, columns, register, rows
 from .gradient_tracking import start, step
 
 register(
@@ -20,8 +20,7 @@ register(
         certainty="B",
         graphs="sequence",
         weights={"R": rows("uniform"), "A": rows("identity"), "C": columns("uniform"), "B": columns("identity")},
-        parameters={"eta": Parameter(None, "lower bound of the weights where the rule is 'paper'")},
         exchanges=2,
-        leaks="An out-neighbour that knows the weights computes my gradient, at every iterate.",
+        leaks="An out-neighbour computes my gradient at the start: it is pushed first, with a weight that is known.",
     )
 )

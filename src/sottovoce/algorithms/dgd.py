@@ -36,6 +36,6 @@ register(
         parameters={"decay": Parameter(0.75, "stepsize / (k + 1)^decay; 0 keeps it constant", lambda v: 0 <= v <= 1, "in [0, 1]")},
         exchanges=1,
         own_steps="stepsize / (k + 1)^decay: exact for decay in (1/2, 1], biased in proportion to the step for 0",
-        leaks="A neighbour that sees all my in-edges computes my gradient at every iterate.",
+        leaks="Whoever hears me and all my in-neighbours computes my gradient at every iterate.",
     )
 )

@@ -40,6 +40,6 @@ register(
         weights={"W": doubly("metropolis")},
         exchanges=1,
         per_node_steps=False,
-        leaks="A neighbour that sees all my in-edges computes the increments of my gradient.",
+        leaks="Whoever hears me and all my in-neighbours computes my gradient at every iterate.",
     )
 )

@@ -42,6 +42,6 @@ register(
         weights={"R": rows("uniform"), "A": "R", "C": columns("uniform"), "B": "C"},
         exchanges=2,
         per_node_steps=True,
-        leaks="With public weights an out-neighbour computes my gradient, at every iterate.",
+        leaks="An out-neighbour computes my gradient at x^1 from the first pushed message, whose weight is known (section 4.3).",
     )
 )

@@ -43,6 +43,6 @@ register(
         graphs="sequence",
         weights={"C": columns("uniform")},
         exchanges=1,
-        leaks="An out-neighbour that knows my out-degree computes my gradient, at every iterate.",
+        leaks="An out-neighbour computes my gradient at the start: it is pushed first, with a weight that is known.",
     )
 )

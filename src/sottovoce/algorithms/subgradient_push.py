@@ -41,6 +41,6 @@ register(
         exchanges=1,
         answer=lambda s: s.z,
         own_steps="stepsize / (k + 1)^decay: exact for decay in (1/2, 1]; the paper takes 1 / k",
-        leaks="An out-neighbour that knows my out-degree computes my gradient, at every iterate.",
+        leaks="Whoever hears me and all my in-neighbours computes my gradient at every iterate.",
     )
 )

@@ -25,8 +25,8 @@ TABLE = (
 
 AWAKE = {"awake": Parameter(0.5, "chance that a link is up in an iteration", lambda v: 0 < v <= 1, "a chance in (0, 1]")}
 LEAKS = {
-    "C": "An out-neighbour computes my gradient from my first pushed message and the next x.",
-    "R": "My in- and out-neighbours compute my gradient at every iterate from public weights.",
+    True: "An out-neighbour computes my gradient at the start: it is pushed first, with a weight that is known.",
+    False: "An out-neighbour computes my gradient at x^1 from the first pushed message, whose weight is known (section 4.3).",
 }
 
 for name, r, a, c, b, graphs, own_steps, source, certainty in TABLE:
@@ -42,6 +42,6 @@ for name, r, a, c, b, graphs, own_steps, source, certainty in TABLE:
             parameters=AWAKE if r is LINKS else {},
             exchanges=2,
             per_node_steps=own_steps,
-            leaks=LEAKS["C" if c is C else "R"],
+            leaks=LEAKS[b is I],
         )
     )

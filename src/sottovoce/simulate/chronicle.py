@@ -17,7 +17,8 @@ from .task import Task
 
 Array = np.ndarray
 BROKEN = 1e3  # how many times n eps max(|y|, |total|) rounding alone never reaches
-FAR = 1e6  # how many times its error at K a run may be away before it counts as diverged
+FAR = 1e6  # how many times its error after the start a run may be away before it counts as diverged
+SETTLING = 50  # iterations after K in which that error is taken, the largest of them
 
 
 @dataclass
@@ -57,7 +58,8 @@ class Chronicle:
         self.answers = [first_answer[None]] if task.record else []
         self.tapes: list[Any] = []
         self.invariant = 0.0
-        self.reference = first_errors if task.settled == 0 else None
+        self.reference = first_errors if task.settled == 0 else np.full_like(first_errors, -np.inf)
+        self.size = max(float(np.linalg.norm(task.problem.optimum)), 1e-12) * task.problem.n**0.5
         self.done = 0
 
     def recorded(self, start: int, count: int) -> Array:
@@ -101,13 +103,11 @@ class Chronicle:
 
     def _judge_divergence(self, ks: Array, errors: Array) -> None:
         late = ks >= self.task.settled
-        if self.reference is None and late.any():
-            self.reference = errors[late.argmax()]
-        if self.reference is None or not late.any():
-            return
-        with np.errstate(invalid="ignore"):
-            far = late[:, None] & ~(errors <= FAR * np.maximum(self.reference, 1e-300))
-            far &= ~((errors == 0) & (self.reference == 0)) & ~(np.isfinite(errors) & (errors < 1e-6))
+        early = late & ((ks <= self.task.settled + SETTLING) | np.isneginf(self.reference).all())
+        if early.any():  # the error at K may be small by chance, or because the start was a good one
+            self.reference = np.maximum(self.reference, np.where(np.isfinite(errors[early]), errors[early], -np.inf).max(0))
+        with np.errstate(invalid="ignore", over="ignore"):
+            far = late[:, None] & ~(errors <= FAR * np.maximum(self.reference, self.size))
         if far.any():
             t = int(far.any(1).argmax())
             raise Diverged(self._diverged(int(ks[t]), np.flatnonzero(far[t]), errors[t]), self)
@@ -127,6 +127,10 @@ class Chronicle:
         return self.answers[-1][-1] if self.answers else np.full(task.x0.shape, np.nan)
 
     def finish(self, x: Array, setup: Any = None) -> Played:
+        if self.ks[-1] != self.done:  # a tolerance ended the run between two recorded iterations
+            self.ks.append(self.done)
+            self.errors.append(distance(x, self.task.problem.optimum)[None])
+            self.answers += [x[None]] if self.answers else []
         answers = np.concatenate(self.answers) if self.answers else None
         return Played(
             x, np.array(self.ks), np.concatenate(self.errors), self.invariant, self.done, answers, self.tapes, setup
@@ -136,4 +140,7 @@ class Chronicle:
 def distance(answers: Array, optimum: Array) -> Array:
     """||x - 1 (x) x*|| of each run: (..., n, d, runs) -> (..., runs)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.sqrt(((answers - optimum[:, None]) ** 2).sum((-3, -2)))
+        gap = answers - optimum[:, None]
+        if gap.ndim == 3 and gap.shape[-1] == 1:
+            return np.sqrt(np.einsum("i,i", gap.ravel(), gap.ravel()))[None]  # one thread: BLAS would wake the others
+        return np.sqrt(np.einsum("...ijk,...ijk->...k", gap, gap))

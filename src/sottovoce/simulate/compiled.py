@@ -26,7 +26,7 @@ from .stack import advance, begin
 from .sums import JaxSums
 from .tape import Notes, Tape
 from .task import Task
-from .weigh import Weigher
+from .weigh import Weigher, aids_of
 
 Array = Any
 SLOTS = 512  # recorded iterations in one call of a program
@@ -40,6 +40,7 @@ class Arguments(NamedTuple):
     layout: Layout
     tables: dict[str, Array]
     schedule: Array | None
+    aids: dict[str, tuple[Array, ...]]
     data: Any
     values: Array | None
     reverse: Array | None
@@ -145,7 +146,8 @@ def arguments_of(task: Task) -> Arguments:
     """A task's arrays."""
     draws = CounterDraws(task.seed, task.runs)
     return Arguments(
-        task.layout, task.tables, task.schedule, task.problem.data, eager.values_of(task), eager.reverse_of(task.graph),
+        task.layout, task.tables, task.schedule, aids_of(task.layout, task.rules, task.tables),
+        task.problem.data, eager.values_of(task), eager.reverse_of(task.graph),
         task.stepsize, draws.seed, draws.runs, np.asarray(task.problem.optimum),
     )  # fmt: skip
 
@@ -237,7 +239,7 @@ def _stage(recipe: Recipe, a: Arguments) -> Stage:
     jnp = jax_module().numpy
     return Stage(
         jnp, JaxSums(a.layout), a.layout, recipe.family, a.data, CounterDraws.traced(a.seed, a.runs), a.stepsize,
-        Weigher(dict(recipe.rules), a.tables, a.schedule), recipe.coordinates,
+        Weigher(dict(recipe.rules), a.tables, a.schedule, a.aids), recipe.coordinates,
         parameters=SimpleNamespace(**dict(recipe.parameters)), values=a.values, reverse=a.reverse, diameter=recipe.diameter,
     )  # fmt: skip
 

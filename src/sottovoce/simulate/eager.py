@@ -15,11 +15,12 @@ from .stack import advance, begin
 from .sums import NumpySums
 from .tape import Tape
 from .task import Task
-from .weigh import BlockWeigher
+from .weigh import BlockWeigher, aids_of
 
 Array = np.ndarray
 CHUNK = 256  # iterations between two looks at what happened
-MEMORY = 32e6  # bytes that a chunk may hold back
+LARGE = 20_000  # numbers beyond which arrays are looked at one by one
+MEMORY = 2e6  # bytes that a chunk may hold back: more, and every new array is a page fault
 
 
 def play(task: Task, watch: Callable[[int], None] = lambda k: None) -> Played:
@@ -33,7 +34,8 @@ def stage_of(task: Task) -> Stage:
     return Stage(
         np, NumpySums(task.layout), task.layout, task.problem.family, task.problem.data,
         CounterDraws(task.seed, task.runs), task.stepsize,
-        BlockWeigher(task.rules, task.tables, task.schedule, task.iterations), task.problem.d,
+        BlockWeigher(task.rules, task.tables, task.schedule, task.iterations, aids_of(task.layout, task.rules, task.tables)),
+        task.problem.d,
         parameters=task.step_parameters, values=values_of(task), reverse=reverse_of(task.graph),
         diameter=diameter_of(task),
     )  # fmt: skip
@@ -119,26 +121,40 @@ class Chunks:
         self, start: int, count: int, before: Array, answers: list[Array], promises: list[Any], tapes: list[Tape]
     ) -> Chunk:
         ks = self.chronicle.recorded(start, count)
-        kept = np.stack([answers[k - start - 1] for k in ks]) if len(ks) else np.empty((0, *before.shape))
-        moves = None
+        kept, moves = [answers[k - start - 1] for k in ks], None
         if self.task.tolerance is not None:
             steps = np.diff(np.stack([before, *answers]), axis=0)
             moves = np.abs(steps).max((1, 2, 3))
         worst, broken = judged(ratios(promises), start)
-        errors = distance(kept, self.task.problem.optimum)
-        return Chunk(start, count, errors, worst, broken, moves, kept if self.task.record else None, tapes)
+        errors = _errors(kept, self.task.problem.optimum, before.shape[-1])
+        record = np.stack(kept) if self.task.record and kept else None
+        return Chunk(start, count, errors, worst, broken, moves, record, tapes)
+
+
+def _errors(answers: list[Array], optimum: Array, runs: int) -> Array:
+    if not answers:
+        return np.empty((0, runs))
+    if answers[0].size > LARGE:
+        return np.stack([distance(a, optimum) for a in answers])
+    return distance(np.stack(answers), optimum)
 
 
 def ratios(promises: list[list[tuple[Array, Any, Array]]]) -> Array:
     """Each iteration's shift in units of n eps max(|y|, |total|), the largest over what was promised: (count, runs)."""
     found = []
     for place in zip(*promises, strict=True):
-        y = np.stack([p[0] for p in place])
-        total = np.stack([p[1] for p in place]) if np.ndim(place[0][1]) else np.full((1, 1, 1, 1), float(place[0][1]))
-        shift = np.abs(np.stack([p[2] for p in place])).max(1)
-        largest = np.maximum(np.abs(y).max((1, 2)), np.abs(total).max((1, 2)))
-        found.append(shift / np.maximum(y.shape[1] * np.finfo(float).eps * largest, 1e-300))
+        y, shift = _stacked([p[0] for p in place]), np.abs(np.stack([p[2] for p in place])).max(1)
+        given = _stacked([p[1] for p in place]) if np.ndim(place[0][1]) else float(place[0][1])
+        largest = np.maximum(y, given)
+        found.append(shift / np.maximum(place[0][0].shape[0] * np.finfo(float).eps * largest, 1e-300))
     return np.max(found, axis=0) if found else np.empty((0, 1))
+
+
+def _stacked(arrays: list[Array]) -> Array:
+    """The largest modulus of each run, array by array: (count, runs). Small arrays are stacked, large ones not copied."""
+    if arrays[0].size > LARGE:
+        return np.stack([np.maximum(a.max((0, 1)), -a.min((0, 1))) for a in arrays])
+    return np.abs(np.stack(arrays)).max((1, 2))
 
 
 def judged(sizes: Array, start: int) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ from ..errors import GraphError
 from ..laws import law as named_law
 from ..layout import Layout
 from ..node import Values, Weight, each, grouped
-from .tape import Drawn, Tape
+from .tape import Tape
 from .weigh import Weigher
 
 Array = Any
@@ -74,7 +74,7 @@ class EveryNode:
         stage = self.stage
         found = stage.weigher.weights(stage, self.k, rules)
         if self.tape is not None:
-            self.tape.weights(stage.weigher, found, rules)
+            self.tape.weights(stage.weigher.rules if rules is None else rules, found)
         weights = SimpleNamespace(stepsize=stage.stepsize)
         for name, entries in found.items():
             setattr(weights, name, Weight(entries, stage.cut))
@@ -85,7 +85,7 @@ class EveryNode:
         nodes = self.xp.arange(self.stage.layout.n)
         value = self.stage.weigher.numbers(self.stage, law, Stream(STEPSIZE), self.k, nodes, nodes, self.coordinates)
         if self.tape is not None:
-            self.tape.draws.append(Drawn("stepsize", "node", "me", str(law), value))
+            self.tape.draw("stepsize", "node", "me", law, value)
         return value
 
     # messages ----------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class EveryNode:
         if not sent:
             return home
         if self.tape is not None:
-            self.tape.message(verb, sent)
+            self.tape.message(verb, terms)
         mixed = self._mixed_parts(sent) if isinstance(sent[0][1], tuple) else self.stage.sums.mix(sent)
         return mixed if home is None else each(operator.add, home, mixed)
 
@@ -121,15 +121,15 @@ class EveryNode:
         """design: sum y = sum total. In exact arithmetic the shift is zero; the player checks that it is but rounding."""
         if total is None:
             return y
-        n, add = y.shape[0], np.add.reduce if self.xp is np else self.xp.sum
-        gap = total * n - add(y, 0) if isinstance(total, int | float) else add(total - y, 0)
+        n, add = y.shape[0], self.stage.sums.over_nodes
+        gap = total * n - add(y) if isinstance(total, int | float) else add(total - y)
         shift = gap / n
         self.promises.append((y, total, shift))
         return y + shift if self.keeps else y
 
     def exchange(self, out: Values) -> Values:
         if self.tape is not None:
-            self.tape.message("exchange", [(None, out)])
+            self.tape.message("exchange", ((None, out),))
         return out
 
     def spread(self, v: Values) -> Values:
@@ -187,7 +187,7 @@ class EveryNode:
             self.stage, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2]
         )
         if self.tape is not None:
-            self.tape.draw(call, each, known, law, value)
+            self.tape.draw(f"draw-{call}", each, known, law, value)
         return value
 
     def _ends(self, each: str, known: str, shared: bool) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ many on random starts gives the growth of products where weights are fresh.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,8 @@ from .weigh import BlockWeigher
 
 Array = np.ndarray
 SIDE = 256  # unit vectors at a time
+DENSE = 240  # numbers in a state up to which its matrix is held densely
+TOLERANCE: Any = 1e-9
 
 
 @dataclass
@@ -31,8 +34,10 @@ class Recursion:
     slope: Any
     starts: Any
 
+    unit: float
+
     def at(self, stepsize: float) -> Any:
-        return self.constant + stepsize * self.slope
+        return self.constant + self.unit * stepsize * self.slope
 
 
 class Linearised:
@@ -42,7 +47,8 @@ class Linearised:
         model = task.problem.quadratic_model()
         family, (H, *rest) = model.family, model.data
         self.task = replace(task, mechanisms=(), record=False)
-        self.data = (H, *(0 * np.asarray(r) for r in rest))
+        self.unit = float(np.max(task.problem.smoothness))  # only the product of stepsize and curvature matters
+        self.data = (np.asarray(H) / self.unit, *(0 * np.asarray(r) for r in rest))
         self.family = family
         self.n, self.d = task.problem.n, task.problem.d
         zero = np.zeros((self.n, self.d, 1))
@@ -87,30 +93,20 @@ class Linearised:
         return state
 
     def recursion(self) -> Recursion:
-        """The matrices, sparse; for weights that do not change."""
-        zero, one = self._matrix(0.0), self._matrix(1.0)
-        return Recursion(zero, (one - zero).tocsr(), self._starts())
+        """The matrices (sparse where they are large); for weights that do not change."""
+        zero, one = (self._columns(self.size, lambda unit, a=a: self._step(self._state(unit), a, 0, 1)) for a in (0.0, 1.0))
+        starts = self._columns(self.n * self.d, lambda unit: self._begin(unit.reshape(self.n, self.d, -1), 1))
+        return Recursion(zero, one - zero, starts, self.unit)
 
-    def _matrix(self, stepsize: float) -> Any:
+    def _columns(self, count: int, play: Callable[[Array], Any]) -> Any:
+        """What each unit vector becomes, as the columns of a matrix."""
+        units = [np.eye(count, min(SIDE, count - lo), -lo) for lo in range(0, count, SIDE)]
+        columns = (self._flat(play(unit)) for unit in units)
+        if self.size <= DENSE:
+            return np.hstack(list(columns))
         from scipy.sparse import csc_array, hstack
 
-        sizes = [leaf.shape[0] * leaf.shape[1] for leaf, live in zip(self.rest, self.live, strict=True) if live]
-        total, columns = sum(sizes), []
-        for lo in range(0, total, SIDE):
-            unit = np.zeros((total, min(SIDE, total - lo)))
-            unit[lo + np.arange(unit.shape[1]), np.arange(unit.shape[1])] = 1
-            columns.append(csc_array(self._flat(self._step(self._state(unit), stepsize, 0, 1))))
-        return hstack(columns).tocsr()
-
-    def _starts(self) -> Any:
-        from scipy.sparse import csc_array, hstack
-
-        total, columns = self.n * self.d, []
-        for lo in range(0, total, SIDE):
-            unit = np.zeros((total, min(SIDE, total - lo)))
-            unit[lo + np.arange(unit.shape[1]), np.arange(unit.shape[1])] = 1
-            columns.append(csc_array(self._flat(self._begin(unit.reshape(self.n, self.d, -1), 1))))
-        return hstack(columns).tocsr()
+        return hstack([csc_array(c) for c in columns]).tocsr()
 
     def _flat(self, state: Any) -> Array:
         leaves = [leaf for leaf, live in zip(state, self.live, strict=True) if live]
@@ -130,7 +126,7 @@ class Linearised:
     def growth(self, stepsizes: Array, repeats: int, iterations: int) -> Array:
         """Growth of the state from one iteration to the next over the second half, the worst of the repeats."""
         runs = len(stepsizes) * repeats
-        sizes = np.repeat(stepsizes, repeats)[None, None]
+        sizes = self.unit * np.repeat(stepsizes, repeats)[None, None]
         node = self._node(sizes, 0, runs, STEP)
         weigher = node.stage.weigher
         assert isinstance(weigher, BlockWeigher)
@@ -150,20 +146,14 @@ class Linearised:
 def radius(matrix: Any, starts: Any) -> float:
     """The largest modulus among the modes that some start excites (a mode is left out when its left eigenvector is
     orthogonal to every start: what a method conserves, Popov, Belevitch, Hautus)."""
-    n = matrix.shape[0]
-    return _dense_radius(matrix, starts) if n <= 240 else _sparse_radius(matrix, starts)
-
-
-def _dense_radius(matrix: Any, starts: Any) -> float:
-    from scipy.linalg import eig
-
-    values, left = eig(matrix.toarray(), left=True, right=False)
+    if not isinstance(matrix, np.ndarray):
+        return _sparse_radius(matrix, starts)
+    values, left = np.linalg.eig(matrix.T)
     return _excited(values, left, starts)
 
 
 def _excited(values: Array, left: Array, starts: Any) -> float:
-    """Eigenvalues that lie together are judged together: their vectors may be mixed."""
-    reach = np.linalg.norm(starts.T @ left.conj(), axis=0) / np.linalg.norm(left, axis=0)
+    reach = np.linalg.norm(starts.T @ left, axis=0) / np.linalg.norm(left, axis=0)
     live = reach > 1e-7 * max(reach.max(), 1e-300)
     return float(np.abs(values[live]).max()) if live.any() else 0.0
 
@@ -174,13 +164,15 @@ def _sparse_radius(matrix: Any, starts: Any) -> float:
 
     n, found = matrix.shape[0], 0.0
     v0 = np.random.default_rng(0).normal(size=n)
-    for options in ({"sigma": 1 + 1e-6, "k": min(n - 2, 24)}, {"which": "LM", "k": min(n - 2, 8), "maxiter": 60}):
+    near: dict[str, Any] = {"sigma": 1 + 1e-6, "k": min(n - 2, 24)}
+    large: dict[str, Any] = {"which": "LM", "k": min(n - 2, 8), "maxiter": 60}
+    for options in (near, large):
         try:
-            values, left = eigs(matrix.T.tocsc(), v0=v0, tol=1e-9, **options)
+            pairs: Any = eigs(matrix.T.tocsc(), v0=v0, tol=TOLERANCE, **options)
         except ArpackNoConvergence as error:
-            values, left = error.eigenvalues, error.eigenvectors
+            pairs = error.eigenvalues, error.eigenvectors
         except (ArpackError, RuntimeError):
             continue
-        if len(values):
-            found = max(found, _excited(values, left.conj(), starts))
+        if len(pairs[0]):
+            found = max(found, _excited(pairs[0], pairs[1], starts))
     return found

@@ -68,7 +68,10 @@ class Result:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         facts = {name: getattr(self, name) for name in FACTS}
-        facts["parameters"] = {k: v if isinstance(v, bool | int | float) else str(v) for k, v in self.parameters.items()}
+        plain = lambda v: v if v is None or isinstance(v, bool | int | float) else str(v)
+        facts["parameters"] = {k: plain(v) for k, v in self.parameters.items()}
+        facts["nothing"] = [k for k, v in self.parameters.items() if v is None]  # TOML has no word for it
+        facts["recorded_messages"] = self.transcript is not None
         arrays = {name: value for name in ARRAYS if (value := getattr(self, name)) is not None}
         np.savez_compressed(folder / "result.npz", **arrays)
         write_toml(folder / "result.toml", {"version": VERSION, **facts})
@@ -80,15 +83,18 @@ class Result:
     def load(cls, folder: str | Path) -> Result:
         """Read what `save` wrote."""
         folder = Path(folder)
-        if not (folder / "result.toml").exists():
-            raise InputError(f"expected a folder with result.toml, as Result.save writes it; {folder} has none")
+        missing = [name for name in ("result.toml", "result.npz") if not (folder / name).exists()]
+        if missing:
+            raise InputError(f"expected a folder with {' and '.join(missing)}, as Result.save writes it; {folder} has none")
         facts = tomllib.loads((folder / "result.toml").read_text())
         if facts.pop("version", None) != VERSION:
             raise InputError(f"the result in {folder} is not of version {VERSION}")
         with np.load(folder / "result.npz", allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        transcript = Transcript.load(folder / "transcript") if (folder / "transcript").exists() else None
-        return cls(**arrays, **{name: facts.get(name) for name in FACTS}, transcript=transcript)
+            arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
+        transcript = Transcript.load(folder / "transcript") if facts.pop("recorded_messages", False) else None
+        about: dict[str, Any] = {name: facts.get(name) for name in FACTS}
+        about["parameters"] |= dict.fromkeys(facts.get("nothing", []))
+        return cls(**arrays, **about, transcript=transcript)
 
     def __repr__(self) -> str:
         runs, n, d = self.x.shape

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..layout import Layout
+from ..node import grouped, scaled
 
 Array = Any
 
@@ -27,31 +28,40 @@ class Drawn(NamedTuple):
 
 
 class Tape:
-    """The notes of one iteration."""
+    """The notes of one iteration: references, so that noting costs next to nothing."""
 
     def __init__(self) -> None:
-        self.messages: list[tuple[str, list[tuple[Array | None, Any]]]] = []
-        self.draws: list[Drawn] = []
+        self.messages: list[tuple[str, tuple[tuple[Any, Any], ...]]] = []
+        self.weighings: list[tuple[dict[str, Any], dict[str, Array]]] = []  # rules, and what came of them
+        self.others: list[Drawn] = []
         self.states: Any = None
 
-    def message(self, verb: str, terms: list[tuple[Array | None, Any]]) -> None:
+    def message(self, verb: str, terms: tuple[tuple[Any, Any], ...]) -> None:
         self.messages.append((verb, terms))
 
-    def weights(self, weigher: Any, found: dict[str, Array], rules: dict[str, Any] | None) -> None:
-        own = rules is None
-        for name, rule in (weigher.rules if own else rules or {}).items():
-            if isinstance(rule, str) or rule is None:
-                continue
-            owner = "sender" if rule.side == "column" else "receiver"
-            law = "constant" if rule.law is None else str(rule.law)
-            self.draws.append(Drawn(name, owner, rule.known, law, found[name]))
+    def weights(self, rules: dict[str, Any], found: dict[str, Array]) -> None:
+        self.weighings.append((rules, found))
 
-    def draw(self, call: int, each: str, known: str, law: Any, value: Array) -> None:
-        self.draws.append(Drawn(f"draw-{call}", each, known, str(law), value))
+    def draw(self, name: str, each: str, known: str, law: Any, value: Array) -> None:
+        self.others.append(Drawn(name, each, known, str(law), value))
+
+    @property
+    def draws(self) -> list[Drawn]:
+        """Everything drawn; a weight that is the same as another, or the identity, was not."""
+        weights = [
+            Drawn(name, _OWNERS.get(rule.side, "receiver"), rule.known, str(rule.law or "constant"), found[name])
+            for rules, found in self.weighings
+            for name, rule in rules.items()
+            if rule is not None and not isinstance(rule, str)
+        ]
+        return weights + self.others
 
     def sent(self, xp: Any, layout: Layout) -> list[Array]:
         """The payload of every edge in each exchange: (edge, numbers, run)."""
         return [payload(xp, layout, verb, terms) for verb, terms in self.messages]
+
+
+_OWNERS = {"column": "sender"}  # who chose a weight; rows, and what is both, the receiver
 
 
 class Notes:
@@ -74,17 +84,30 @@ class Notes:
         return cls(sent, draws, states)
 
 
-def payload(xp: Any, layout: Layout, verb: str, terms: list[tuple[Array | None, Any]]) -> Array:
+def payload(xp: Any, layout: Layout, verb: str, terms: tuple[tuple[Any, Any], ...]) -> Array:
     """What one message holds. Pulled: the values, side by side. Pushed: their weighted sum, another for each edge."""
+    if verb == "exchange":
+        return side_by_side(xp, list(parts(terms[0][1])))
     if verb == "pull":
-        return side_by_side(xp, [part for _, v in terms for part in parts(v)])[layout.sender]
-    if verb == "push":
-        values = [
-            sum(xp.asarray(w)[layout.edges] * v[layout.sender] for w, v in zip([w for w, _ in terms], column, strict=True))
-            for column in zip(*(parts(v) for _, v in terms), strict=True)
-        ]
-        return side_by_side(xp, values)
-    return side_by_side(xp, list(parts(terms[0][1])))
+        return side_by_side(xp, [part for v in said(terms) for part in parts(v)])[layout.sender]
+    sent = grouped(terms)[1]
+    weights = [xp.asarray(w)[layout.edges] for w, _ in sent]
+    columns = zip(*(parts(v) for _, v in sent), strict=True)
+    return side_by_side(xp, [sum(w * v[layout.sender] for w, v in zip(weights, c, strict=True)) for c in columns])
+
+
+def said(terms: tuple[tuple[Any, Any], ...]) -> list[Any]:
+    """The values of a pull as they are sent: each as it is, or one sum where weights are the same."""
+    groups: list[list[tuple[Any, Any]]] = []
+    for w, v in terms:
+        if w.entries is None:
+            continue
+        if groups and groups[-1][-1][0].entries is w.entries:
+            groups[-1].append((w, v))
+        else:
+            groups.append([(w, v)])
+    alone = lambda w, v: v if isinstance(w.factor, int | float) else scaled(w.factor, v)  # the receiver knows a plain number
+    return [alone(*g[0]) if len(g) == 1 else grouped(tuple(g))[1][0][1] for g in groups]
 
 
 def parts(v: Any) -> tuple[Array, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ from ..graph import Graph
 from ..laws import Law
 from ..layout import Columns, Layout, Rows, layout
 from ..problem import Problem
-from ..registry import Algorithm, Applied, Choice, algorithm, mechanism, settle
+from ..registry import Algorithm, Applied, Choice, algorithm, mechanism, settle, underscored
 from ..sequence import GraphSequence, as_graph
 from ..weights import Given, Rule, rule
 from .weigh import Rules
@@ -79,8 +79,7 @@ def prepare(
     """Check everything and resolve it; `stepsize` is a number or one a node here."""
     method = algorithm(method)
     _check_counts(iterations=iterations, every=every)
-    if tolerance is not None and not tolerance > 0:
-        raise ParameterError(f"tolerance must be above 0 (or None: play all iterations), not {tolerance!r}")
+    _check_tolerance(tolerance)
     network, sequence = fit(method, problem, graph, iterations)
     numbers = run_numbers(runs)
     settled, stack = choose(method, parameters, mechanisms)
@@ -90,6 +89,11 @@ def prepare(
         steps(method, stepsize, problem.n), start(problem, x0, seed, numbers), int(seed), numbers, int(iterations),
         int(every), bool(record), tolerance,
     )  # fmt: skip
+
+
+def _check_tolerance(tolerance: Any) -> None:
+    if tolerance is not None and not (isinstance(tolerance, int | float | np.number) and tolerance > 0):
+        raise ParameterError(f"tolerance must be a number above 0 (or None: play all iterations), not {tolerance!r}")
 
 
 def _check_counts(**counts: Any) -> None:
@@ -104,7 +108,7 @@ def run_numbers(runs: Any) -> Array:
         _check_counts(runs=runs)
         return np.arange(runs, dtype=np.uint64)
     numbers = np.asarray(list(runs))
-    if not (len(numbers) and np.issubdtype(numbers.dtype, np.integer) and (numbers >= 0).all()):
+    if not (numbers.ndim == 1 and len(numbers) and np.issubdtype(numbers.dtype, np.integer) and (numbers >= 0).all()):
         raise ParameterError(f"runs must be how many, or a list of run numbers from 0 on; got {runs!r}")
     return numbers.astype(np.uint64)
 
@@ -137,7 +141,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
 
 def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tuple[dict[str, Any], tuple[Applied, ...]]:
     """The parameters of the method, its weights among them, and the stack of mechanisms."""
-    given = {name.replace("-", "_"): value for name, value in parameters.items()}
+    given = underscored(parameters)
     chosen = {name: given.pop(name, default_of(w)) for name, w in method.weights.items()}
     known = [*method.parameters, *method.weights]
     for name in given:
@@ -145,10 +149,18 @@ def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tu
             raise ParameterError(f"{method.name} has no parameter {name!r}; it takes: {', '.join(known) or 'none'}")
     settled = {**settle(method.name, method.parameters, given), **chosen}
     own = method.mechanisms(SimpleNamespace(**settled))
-    listed = (mechanisms,) if isinstance(mechanisms, str | Applied) else tuple(mechanisms)
-    stack = (*own, *(mechanism(m) for m in listed))
+    stack = (*own, *applied(mechanisms))
     check_stack(method, stack)
     return settled, stack
+
+
+def applied(mechanisms: Any) -> tuple[Applied, ...]:
+    """Mechanisms as a tuple, whichever way they were given."""
+    if isinstance(mechanisms, str | Applied):
+        mechanisms = (mechanisms,)
+    if isinstance(mechanisms, Mapping) or not isinstance(mechanisms, Iterable):
+        raise ParameterError(f"mechanisms are names or mechanism('name', ...), one or a list of them, not {mechanisms!r}")
+    return tuple(mechanism(m) for m in mechanisms)
 
 
 def check_stack(method: Algorithm, stack: Sequence[Applied]) -> None:
@@ -237,7 +249,10 @@ def _drawn_once(one: Rule, table: Array, graph: Graph, draws: CounterDraws, i: i
 
 def steps(method: Algorithm, stepsize: Any, n: int) -> Array:
     """The stepsize as an array: one for all, or one a node where the method has them."""
-    values = np.asarray(stepsize, dtype=float)
+    try:
+        values = np.asarray(stepsize, dtype=float)
+    except (TypeError, ValueError):
+        raise ParameterError(f"stepsize must be a number, one a node, or 'auto', not {stepsize!r}") from None
     if values.ndim == 1 and not method.per_node_steps:
         raise ParameterError(f"{method.name} has one stepsize for all nodes, not one a node; give a number")
     if values.shape not in ((), (n,)):
@@ -253,7 +268,11 @@ def start(problem: Problem, x0: Any, seed: int, runs: Array) -> Array:
     if x0 is None:
         nodes = np.arange(n)
         return CounterDraws(seed, runs).four(np, Law(), Stream(START), -1, nodes, nodes, d, (0,))[0]
-    values = np.asarray(x0, dtype=float)
+    try:
+        values = np.asarray(x0)
+        values = np.asarray(values, dtype=float if values.dtype.kind in "fiub" else "no number")
+    except (TypeError, ValueError):
+        raise ParameterError(f"x0 must hold real numbers, of shape ({n}, {d}) or ({len(runs)}, {n}, {d})") from None
     if values.shape not in ((n, d), (len(runs), n, d)):
         raise ParameterError(f"x0 must have shape ({n}, {d}) or ({len(runs)}, {n}, {d}), not {values.shape}")
     if not np.isfinite(values).all():

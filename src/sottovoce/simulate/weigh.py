@@ -1,7 +1,7 @@
 """The weights and other draws of an iteration: one matrix after the other, or (NumPy) many iterations at a time.
 
 A NumPy call costs the same for one number as for a thousand, so the eager player draws blocks of iterations, at most
-64 MB of them; where a single iteration is larger, weights are drawn piece by piece while they are used.
+4 MB of them; where a single iteration needs more than 64 MB, weights are drawn piece by piece while they are used.
 """
 
 from __future__ import annotations
@@ -11,20 +11,25 @@ from typing import Any
 import numpy as np
 
 from ..draws import WEIGHTS, Stream
+from ..layout import Columns, Layout, Rows
 from ..weights import Rule
 from .sums import Piecewise
 
 Array = Any
 Rules = dict[str, Rule | str | None]  # a rule, the name of another weight (the same one), or None (the identity)
-LIMIT = 64e6  # bytes drawn ahead
+Aids = dict[str, tuple[Array, ...]]
+LIMIT = 64e6  # bytes of an iteration's draws, beyond which they are made piece by piece
+BLOCK = 4e6  # bytes drawn ahead: more would leave the cache
+ONE = np.ones((1, 1, 1))
 AHEAD = 256  # iterations drawn ahead at most
 
 
 class Weigher:
     """Weights by their rules: `tables` holds each rule's constant, per graph of a sequence where `schedule` is given."""
 
-    def __init__(self, rules: Rules, tables: dict[str, Array], schedule: Array | None = None):
+    def __init__(self, rules: Rules, tables: dict[str, Array], schedule: Array | None = None, aids: Any = None):
         self.rules, self.tables, self.schedule = rules, tables, schedule
+        self.aids: Aids = aids or {}  # what else a drawn rule works with
 
     def weights(self, stage: Any, k: Any, rules: Rules | None = None) -> dict[str, Array]:
         """Name -> entries, None for the identity."""
@@ -37,13 +42,26 @@ class Weigher:
             elif rule is None:
                 found[name] = None
             else:
-                found[name] = rule.weigh(stage.xp, _side(stage, rule), raws.get(name), self._constant(tables, name, k))
+                found[name] = self._weighed(stage, rule, name, raws.get(name), tables, k)
         return found
+
+    def _weighed(self, stage: Any, rule: Rule, name: str, raw: Array, tables: dict[str, Array], k: Any) -> Array:
+        aid = self._aid(name, k) if name in tables else ()  # a mechanism's rules have none
+        return rule.weigh(stage.xp, _side(stage, rule), raw, self._constant(tables, name, k), aid)
+
+    def _aid(self, name: str, k: Any) -> tuple[Array, ...] | None:
+        aid = self.aids.get(name)
+        return aid if aid is None or self.schedule is None else tuple(part[self._graph(k)] for part in aid)
 
     def _constant(self, tables: dict[str, Array], name: str, k: Any) -> Array:
         if name not in tables:
-            return np.ones((1, 1, 1))
-        return tables[name] if self.schedule is None else tables[name][self.schedule[k]]
+            return ONE
+        return tables[name] if self.schedule is None else tables[name][self._graph(k)]
+
+    def _graph(self, k: Any) -> Any:
+        """Which graph of a sequence is in force; the set-up has that of the first iteration."""
+        assert self.schedule is not None
+        return self.schedule[k * (k > 0)]
 
     def _raws(self, stage: Any, k: Any, rules: Rules) -> dict[str, Array]:
         """What the drawn rules are made of: four weights share a block of the generator."""
@@ -91,6 +109,15 @@ def batches(rules: Rules) -> dict[tuple[_Batch, Stream], list[tuple[int, str]]]:
     return found
 
 
+def aids_of(layout: Layout, rules: Rules, tables: dict[str, Array]) -> Aids:
+    """What the drawn rules work with besides their constants."""
+    return {
+        name: rule.aid((Columns if rule.side == "column" else Rows)(layout), tables[name])
+        for name, rule in rules.items()
+        if isinstance(rule, Rule) and drawn(rule)
+    }
+
+
 def _side(stage: Any, rule: Rule) -> Any:
     return stage.sums.columns if rule.side == "column" else stage.sums.rows
 
@@ -105,8 +132,8 @@ def _ends(stage: Any, rule: Any) -> tuple[Array, Array]:
 class BlockWeigher(Weigher):
     """The eager player's: many iterations at a time."""
 
-    def __init__(self, rules: Rules, tables: dict[str, Array], schedule: Array | None = None, until: int = 0):
-        super().__init__(rules, tables, schedule)
+    def __init__(self, rules: Rules, tables: dict[str, Array], schedule: Array | None, until: int, aids: Any = None):
+        super().__init__(rules, tables, schedule, aids)
         self.until = until  # nothing is drawn for this iteration and later ones
         self._blocks: dict[Any, tuple[int, int, Any]] = {}
         self._fixed: dict[str, Array] | None = None
@@ -124,7 +151,7 @@ class BlockWeigher(Weigher):
             size = self._bytes(stage, chosen)
             if size > LIMIT:
                 return self._piecewise(stage, k, chosen, {} if rules else self.tables)
-            first, last = k, max(k + 1, min(self.until, k + AHEAD, k + int(LIMIT / size)))
+            first, last = k, max(k + 1, min(self.until, k + AHEAD, k + int(BLOCK / size)))
             block = super().weights(stage, np.arange(first, last), rules)
             self._blocks[key] = (first, last, block)
         return self._at(block, k - first)
@@ -148,7 +175,7 @@ class BlockWeigher(Weigher):
         which = {name: (stream, w, batch) for (batch, stream), names in batches(rules).items() for w, name in names}
         for name, rule in rules.items():
             if name not in which or not isinstance(rule, Rule):
-                plain = {name: rule} if not isinstance(rule, str) else {}
+                plain: Rules = {} if isinstance(rule, str) else {name: rule}
                 found[name] = found[rule] if isinstance(rule, str) else super().weights(stage, k, plain)[name]
                 continue
             stream, word, batch = which[name]
@@ -158,7 +185,9 @@ class BlockWeigher(Weigher):
                 stage.draws.four(np, law, stream, k, s[index], r[index], c, (word,))[0]
             )
             shape = (len(stage.layout.source), coordinates, np.size(stage.draws.runs))
-            found[name] = Piecewise(rule, _side(stage, rule), self._constant(tables, name, k), draw, shape)
+            side, constant = _side(stage, rule), self._constant(tables, name, k)
+            aid = self._aid(name, k) if name in tables else ()
+            found[name] = Piecewise(rule, side, constant, rule.aid(side, constant) if aid is None else aid, draw, shape)
         return found
 
     def numbers(
@@ -169,7 +198,7 @@ class BlockWeigher(Weigher):
         first, last, block = self._blocks.get(key, (0, 0, None))
         if not first <= k < last:
             size = 8.0 * len(sender) * coordinates * np.size(stage.draws.runs)
-            first, last = k, max(k + 1, min(self.until, k + AHEAD, k + int(LIMIT / size)))
+            first, last = k, max(k + 1, min(self.until, k + AHEAD, k + int(BLOCK / size)))
             block = super().numbers(stage, law, stream, np.arange(first, last), sender, receiver, coordinates)
             self._blocks[key] = (first, last, block)
         return block[k - first]

@@ -1,0 +1,1 @@
+"""Speed and memory, measured: `python -m bench` (or `make bench`) prints a table and writes bench.json."""

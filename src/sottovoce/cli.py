@@ -1,0 +1,172 @@
+"""The command line: parse, call the function of the same name, show what came. What is shown is in cli_views.py."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from cyclopts import App, CycloptsError, Parameter
+
+from .cli_options import PLAYING, SETTING, Json, Playing, Setting
+from .errors import InputError, SottovoceError
+from .version import __version__
+
+EXAMPLES = """Examples:
+
+  sottovoce run private-gradient-tracking --set K=3 --runs 20 --plot error.png
+  sottovoce run ab --problem estimation:d=4 --graph ring:n=10,hops=1+3 --json
+"""
+COMPARED = """Example:
+
+  sottovoce compare private-gradient-tracking:K=3 ab add-opt --runs 20 --plot figure.pdf
+"""
+
+app = App(
+    name="sottovoce",
+    help="Parties that do not show their costs find the minimiser of the sum, exactly, with no server. Begin with: sottovoce demo",
+    version=__version__,
+    version_flags=["--version"],
+    default_parameter=Parameter(negative=()),
+    help_format="plaintext",
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+)
+
+
+@app.command(help_epilogue=EXAMPLES)
+def run(algorithm: str, /, *, playing: Playing = PLAYING) -> int:
+    """Run an algorithm: how close it came, what it sent and leaks.
+
+    Parameters
+    ----------
+    algorithm
+        Its name, with parameters if you like: private-gradient-tracking:K=3
+    """
+    from . import cli_views as views
+    from . import cli_work as work
+
+    ran = work.run(algorithm, playing)
+    views.show(work.facts(ran, playing), views.run, playing.json)
+    return 0
+
+
+@app.command(help_epilogue=COMPARED)
+def compare(algorithm: str, /, *more: str, playing: Playing = PLAYING) -> int:
+    """Run several algorithms on the same problem and graph.
+
+    Parameters
+    ----------
+    algorithm
+        The first one's name, with parameters of its own if you like: private-gradient-tracking:K=3
+    more
+        The others.
+    """
+    from . import cli_views as views
+    from . import cli_work as work
+
+    facts = work.compare((algorithm, *more), playing)
+    views.show(facts, views.compare, playing.json)
+    return 1 if any(row["failed"] for row in facts["methods"]) else 0
+
+
+@app.command
+def stepsize(algorithm: str, /, *, setting: Setting = SETTING) -> int:
+    """Advise a stepsize: a good one, and the largest that is stable.
+
+    Parameters
+    ----------
+    algorithm
+        Its name, with parameters if you like: private-gradient-tracking:K=3
+    """
+    from . import cli_views as views
+    from . import cli_work as work
+
+    views.show(work.stepsize(algorithm, setting), views.stepsize, setting.json)
+    return 0
+
+
+@app.command
+def algorithms(*, json: Json = False) -> int:
+    """List the algorithms: graphs, messages, source, certainty."""
+    return _list("algorithms", json)
+
+
+@app.command
+def mechanisms(*, json: Json = False) -> int:
+    """List the privacy mechanisms and what each needs."""
+    return _list("mechanisms", json)
+
+
+@app.command
+def graphs(*, json: Json = False) -> int:
+    """List the ready graphs and their parameters."""
+    return _list("graphs", json)
+
+
+@app.command
+def problems(*, json: Json = False) -> int:
+    """List the ready problems and their parameters."""
+    return _list("problems", json)
+
+
+@app.command
+def demo(*, out: str = "out", json: Json = False) -> int:
+    """Show the paper's algorithm beside five others, and the claims it bears out.
+
+    Parameters
+    ----------
+    out
+        The folder for the figure.
+    """
+    from . import cli_views as views
+    from .demo import demo
+
+    shown = demo(out)
+    views.show(shown, views.demo, json)
+    return 0 if all(claim["holds"] for claim in shown["claims"]) else 1
+
+
+def _list(what: str, json: bool) -> int:
+    from . import cli_views as views
+    from . import listings
+
+    rows = getattr(listings, what)()
+    views.show({"schema": listings.SCHEMA, what: rows}, getattr(views, what), json)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; gives the exit code: 0, 1 a run that could not go on, 2 unusable input, 130 stopped by hand."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code = _guarded(partial(app, arguments, exit_on_error=False, print_error=False))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader has enough (| head); what is left has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _guarded(work: Callable[[], Any]) -> int:
+    try:
+        return work() or 0
+    except CycloptsError as error:
+        return _fail(f"{error} (see: sottovoce --help)", 2)
+    except InputError as error:
+        return _fail(str(error), 2)
+    except SottovoceError as error:
+        return _fail(str(error), 1)
+    except KeyboardInterrupt:
+        return _fail("stopped", 130)
+    except BrokenPipeError:
+        raise
+    except (OSError, MemoryError) as error:
+        return _fail(f"{error}" or "out of memory; fewer runs or a larger --every would need less", 1)
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"sottovoce: {message}", file=sys.stderr)
+    return code

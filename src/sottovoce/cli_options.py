@@ -1,0 +1,58 @@
+"""The options of the command line, with the names and defaults of the functions; what is said of each fits one line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+Words = Annotated[tuple[str, ...], Parameter(show_default=False)]
+Flag = Annotated[bool, Parameter(show_default=False)]
+Json = Annotated[bool, Parameter(help="Print one JSON object and nothing else.", show_default=False)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Setting:
+    """Who does what: the problem, the graph, and what the algorithm is given."""
+
+    problem: str = "estimation"
+    """The costs, NAME:KEY=VALUE,..."""
+    graph: str = "paper-b"
+    """Links: NAME:KEY=VALUE,... or a file."""
+    mechanism: Words = ()
+    """Around it, random-start:K=3,law=cauchy; repeatable."""
+    set: Words = ()
+    """Its parameter or weights, K=3 or R=paper; repeatable."""
+    json: Json = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Playing(Setting):
+    """How long, how often, and what is kept."""
+
+    stepsize: str = "auto"
+    """auto (advised), a number, or one a node."""
+    iterations: int = 1000
+    """At most so many."""
+    runs: int = 1
+    """Repetitions with other random numbers."""
+    seed: int = 0
+    """The same seed gives the same numbers."""
+    backend: Annotated[Literal["auto", "eager", "compiled"], Parameter(show_choices=False)] = "auto"
+    """eager (NumPy), compiled (JAX), or auto."""
+    every: int = 1
+    """Record the error each so-many iterations."""
+    tolerance: float | None = None
+    """Stop when no number moves by more."""
+    record: Flag = False
+    """Keep all messages, for --save."""
+    plot: str | None = None
+    """Draw the error in this file (.png, .pdf, .svg)."""
+    save: str | None = None
+    """Write the result into this folder."""
+
+
+PLAYING, SETTING = Playing(), Setting()  # all defaults

@@ -1,0 +1,214 @@
+"""What the commands run, compare and stepsize do: texts become values, results become plain facts. Nothing is shown here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .errors import GraphError, InputError, ParameterError
+from .graph import Graph
+from .problem import Problem
+from .registry import algorithm, mechanism, parse_options, parse_value
+from .simulate.result import Result
+
+if TYPE_CHECKING:
+    from .cli_options import Playing, Setting
+    from .stepsize import Advice
+
+SCHEMA = 1
+
+
+class Ran(NamedTuple):
+    """A run, and what was advised for it (None where the stepsize was given)."""
+
+    result: Result
+    graph: Graph
+    advice: Advice | None
+
+
+def run(text: str, playing: Playing) -> Ran:
+    """Run, then write; what cannot be written is refused before anything runs."""
+    from .run import run
+    from .stepsize import stepsize
+
+    _check_outputs(playing)
+    name, own = method(text, playing.set)
+    problem, graph = scene(playing)
+    options = {**options_of(playing), **own}
+    advice = None
+    if options["stepsize"] == "auto":
+        given = {k: v for k, v in own.items() if k != "stepsize"}
+        advice = stepsize(name, problem, graph, mechanisms=playing.mechanism, **given)
+        options["stepsize"] = advice.good
+    result = run(name, problem, graph, **options)
+    if playing.plot:
+        result.plot(playing.plot)
+    if playing.save:
+        result.save(playing.save)
+    return Ran(result, graph, advice)
+
+
+def compare(texts: Sequence[str], playing: Playing) -> dict[str, Any]:
+    """Compare, then write: a folder a method."""
+    from .run import compare
+
+    _check_outputs(playing)
+    problem, graph = scene(playing)
+    methods: dict[str, Any] = {}
+    for text in texts:
+        if text in methods:
+            raise ParameterError(f"{text!r} is there twice; give other parameters, such as private-gradient-tracking:K=5")
+        methods[text] = method(text, playing.set)
+    results = compare(methods, problem, graph, **options_of(playing))
+    if playing.plot:
+        results.plot(playing.plot)
+    for text, result in results.items() if playing.save else ():
+        result.save(Path(str(playing.save)) / text.replace("/", "-").replace(":", "-"))
+    rows = [{**row, "leaks": algorithm(results[row["name"]].algorithm).leaks} for row in results.table()]
+    return plain({"schema": SCHEMA, **_scene_facts(playing, graph), **_how(results[texts[0]]), **_files(playing), "methods": rows})
+
+
+def stepsize(text: str, setting: Setting) -> dict[str, Any]:
+    """The adviser's answer."""
+    from .stepsize import stepsize
+
+    name, own = method(text, setting.set)
+    problem, graph = scene(setting)
+    if "stepsize" in own:
+        raise ParameterError("this command advises the stepsize; leave it out of the algorithm's parameters")
+    advice = stepsize(name, problem, graph, mechanisms=setting.mechanism, **own)
+    return plain({"schema": SCHEMA, "algorithm": name, **_scene_facts(setting, graph), **_advice(advice), "says": str(advice)})
+
+
+def method(text: str, given: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """"ab:R=paper" and the --set texts as a name and its parameters; the name's own win."""
+    name, _, rest = text.partition(":")
+    chosen, options = algorithm(name.strip()), {}
+    for part in given:
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise ParameterError(f"--set takes NAME=VALUE, such as K=3, not {part!r}")
+        options[key.replace("-", "_")] = parse_value(value)
+    own = parse_options(rest)
+    known = [*chosen.parameters, *chosen.weights]
+    for key in (*options, *(key for key in own if key != "stepsize")):
+        if key not in known:
+            hint = "; a stepsize goes to --stepsize" if key == "stepsize" else ""
+            raise ParameterError(f"{chosen.name} has no parameter {key!r}; it takes: {', '.join(known) or 'none'}{hint}")
+    return chosen.name, {**options, **own}
+
+
+def scene(setting: Setting) -> tuple[Problem, Graph]:
+    """The problem and the graph; a problem that does not say how many nodes it has takes as many as the graph."""
+    from .graphs import build as build_graph
+    from .problems.catalogue import build as build_problem
+
+    graph = build_graph(setting.graph)
+    name, _, rest = setting.problem.partition(":")
+    keys = [part.partition("=")[0].strip() for part in rest.split(",")]
+    sized = "n" in keys or name.strip() == ""
+    problem = build_problem(setting.problem if sized else f"{name}:{rest}{',' if rest else ''}n={graph.n}")
+    if problem.n != graph.n:
+        default = setting.graph == type(setting).graph
+        which = f"the default graph, {setting.graph}," if default else f"the graph {setting.graph}"
+        todo = f"give a graph of {problem.n} nodes, such as --graph cycle:{problem.n}"
+        raise GraphError(f"the problem has {problem.n} nodes, but {which} has {graph.n}; {todo}")
+    return problem, graph
+
+
+def options_of(playing: Playing) -> dict[str, Any]:
+    """The options that `run` and `compare` take under the same names."""
+    same = ("iterations", "runs", "seed", "backend", "every", "tolerance", "record")
+    return {
+        **{name: getattr(playing, name) for name in same},
+        "mechanisms": playing.mechanism,
+        "stepsize": step(playing.stepsize),
+    }
+
+
+def step(text: str) -> Any:
+    """auto, a number, or a number a node."""
+    if text == "auto":
+        return text
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(f"--stepsize is a number above 0, one a node (0.1,0.2,...), or auto; got {text!r}") from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def facts(ran: Ran, playing: Playing) -> dict[str, Any]:
+    """A run in plain facts."""
+    result, weights = ran.result, algorithm(ran.result.algorithm).weights
+    return plain({
+        "schema": SCHEMA,
+        "algorithm": result.algorithm,
+        **_scene_facts(playing, ran.graph),
+        "stepsize": result.stepsize[0] if len(result.stepsize) == 1 else result.stepsize,
+        "advice": None if ran.advice is None else _advice(ran.advice),
+        **_how(result),
+        "parameters": {k: v for k, v in result.parameters.items() if k not in weights},
+        "weights": {k: v for k, v in result.parameters.items() if k in weights},
+        "final_error": {"median": np.median(result.final), "worst": result.final.max()},
+        "rate": result.rate(),
+        "messages": result.messages.sum(),
+        "bytes": result.bytes.sum(),
+        "invariant": result.invariant,
+        "optimum": result.optimum,
+        "answer": result.answer,
+        "leaks": algorithm(result.algorithm).leaks,
+        "around_it": {text: mechanism(text).mechanism.leaks for text in playing.mechanism},
+        **_files(playing),
+    })  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """What JSON can say: lists for arrays, null for what is not a finite number."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _scene_facts(setting: Setting, graph: Graph) -> dict[str, Any]:
+    return {"problem": setting.problem, "graph": setting.graph, "nodes": graph.n, "edges": len(graph.sender)}
+
+
+def _how(result: Result) -> dict[str, Any]:
+    return {
+        "iterations": result.iterations, "runs": len(result.x), "seed": result.seed, "backend": result.backend,
+        "mechanisms": result.mechanisms,
+    }  # fmt: skip
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    return {"good": advice.good, "largest": advice.largest, "rate": advice.rate, "how": advice.how}
+
+
+def _files(playing: Playing) -> dict[str, Any]:
+    return {"plot": playing.plot, "saved": playing.save}
+
+
+def _check_outputs(playing: Playing) -> None:
+    """Whatever would fail after a long run is found before it."""
+    if playing.plot is not None:
+        from .plot import required, suffix
+
+        suffix(playing.plot)
+        required()
+    if playing.save is not None:
+        folder = Path(playing.save)
+        if not folder.absolute().parent.is_dir():
+            raise InputError(f"there is no folder {folder.parent}, where {folder.name} should go; make it first")
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"--save takes a folder, and {folder} is a file")
+    elif playing.record:
+        raise ParameterError("--record keeps all messages, and only --save FOLDER writes them; give both, or neither")

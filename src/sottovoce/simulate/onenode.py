@@ -1,0 +1,291 @@
+"""One node: the verbs of a step for a node that has its own data and nothing else; its exchange really sends and waits.
+
+Arrays have the shapes (1, coordinate, 1) and (edge, coordinate, 1). What comes and goes passes through a mailbox with
+`send(edge, key, payload)` and `receive(edge, key)`: an edge is (sender, receiver), a key (iteration, phase), a payload a tuple
+of arrays. In `threads` the mailbox is a queue an edge; a real node brings another.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..draws import STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
+from ..errors import GraphError, InvariantBroken, WeightError
+from ..laws import law as named_law
+from ..layout import Alone, Layout
+from ..ledger import Ledger
+from ..node import Values, Weight, each, grouped
+from ..weights import Rule
+from .eager import diameter_of, values_of
+from .tape import parts
+from .task import Task
+from .weigh import Rules, batches
+
+Array = np.ndarray
+
+
+class Entries:
+    """A node's row or column: its own share first, then its edges, sorted by the other end."""
+
+    def __init__(self, layout: Layout, me: int, index: Array):
+        mine = layout.source == layout.target
+        self.index = np.concatenate([index[mine[index]], index[~mine[index]]])
+        self.sender, self.receiver, self.side = layout.source[self.index], layout.target[self.index], Alone(len(index))
+
+    def ends(self, pairwise: bool) -> tuple[Array, Array]:
+        """Sender and receiver as a draw is keyed: the same for both directions of a link if it is the pair's."""
+        if not pairwise:
+            return self.sender, self.receiver
+        return np.minimum(self.sender, self.receiver), np.maximum(self.sender, self.receiver)
+
+
+@dataclass
+class Own:
+    """What a node has for a whole run."""
+
+    me: int
+    n: int
+    diameter: int | None
+    row: Entries
+    column: Entries
+    rules: Rules
+    tables: dict[str, tuple[Array, Array]]  # constants of my row and of my column
+    schedule: Array | None
+    stepsize: Array
+    family: Any
+    data: Any
+    value: Array | None
+    coordinates: int
+    parameters: Any
+    draws: Draws
+    mail: Any
+    keeps: bool = True
+    ledgers: dict[tuple[int, int, int], Ledger] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, task: Task, me: int, mail: Any) -> Own:
+        """Node `me` of a task, run 0."""
+        layout, values = task.layout, values_of(task)
+        row, column = (Entries(layout, me, np.flatnonzero(ends == me)) for ends in (layout.target, layout.source))
+        pick = lambda table, entries: table[..., entries.index, :, :1]
+        tables = {name: (pick(table, row), pick(table, column)) for name, table in task.tables.items()}
+        return cls(
+            me, task.graph.n, diameter_of(task), row, column, task.rules, tables, task.schedule,
+            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize, task.problem.family,
+            task.problem.only(me), None if values is None else values[me : me + 1], task.problem.d, task.step_parameters,
+            CounterDraws(task.seed, task.runs[:1]), mail, task.keeps,
+        )  # fmt: skip
+
+    def ledger(self, kind: int, call: int, part: int) -> Ledger:
+        return self.ledgers.setdefault((kind, call, part), Ledger(self.n))
+
+
+class Pair:
+    """The entries of one weight at one node: its row part for a pull, its column part for a push, drawn when asked for."""
+
+    def __init__(self, entries: Callable[[str], Array], side: str):
+        self._entries, self.side = entries, side
+
+    row = functools.cached_property(lambda self: self._entries("row"))
+    column = functools.cached_property(lambda self: self._entries("column"))
+
+    def cut(self, _: Any = None) -> tuple[Array, Array]:
+        """My own share and my edges, on the side that chooses this weight."""
+        mine = self.column if self.side == "column" else self.row
+        return mine[:1], mine[1:]
+
+
+class OneNode:
+    """One node in iteration k (k = -1 is the set-up)."""
+
+    helper = None
+    xp = np
+
+    def __init__(self, own: Own, k: int, kind: int = STEP):
+        self.own, self.k, self.kind, self.keeps = own, k, kind, own.keeps
+        self.parameters, self.coordinates = own.parameters, own.coordinates
+        self.phase = self.calls = self.promises = 0
+
+    # weights -----------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def weights(self) -> SimpleNamespace:
+        return self.weighed(None)
+
+    def weighed(self, rules: Rules | None) -> SimpleNamespace:
+        chosen, tables = (self.own.rules, self.own.tables) if rules is None else (rules, {})
+        words = {name: (stream, word) for (_, stream), names in batches(chosen).items() for word, name in names}
+        found: dict[str, Pair | None] = {}
+        for name, rule in chosen.items():
+            if isinstance(rule, str):
+                found[name] = found[rule]
+            elif rule is None:
+                found[name] = None
+            else:
+                find = functools.partial(self._entries, name, rule, tables.get(name), words.get(name))
+                found[name] = Pair(find, rule.side)
+        named = {name: Weight(pair, pair.cut if pair else None) for name, pair in found.items()}
+        return SimpleNamespace(stepsize=self.own.stepsize, **named)
+
+    def _entries(self, name: str, rule: Rule, tables: Any, place: tuple[Stream, int] | None, side: str) -> Array:
+        own, mine = self.own, self.own.column if side == "column" else self.own.row
+        constant = np.ones((1, 1, 1)) if tables is None else tables[side == "column"]
+        if own.schedule is not None and tables is not None:
+            constant = constant[own.schedule[self.k]]
+        if place is None:
+            return rule.weigh(np, mine.side, None, constant)
+        if not (rule.pairwise or rule.side == side):
+            raise WeightError(f"node {own.me} needs the {side} part of {name}, which others draw; draw it on the side that uses it")
+        sender, receiver = mine.ends(rule.pairwise)
+        coordinates = own.coordinates if rule.per_coordinate else 1
+        (raw,) = own.draws.four(np, rule.law, place[0], self.k, sender, receiver, coordinates, (place[1],))
+        return rule.weigh(np, mine.side, raw, constant)
+
+    def draw_stepsize(self, law: Any) -> Array:
+        return self.own.draws.four(np, law, Stream(STEPSIZE), self.k, [self.own.me], [self.own.me], self.coordinates, (0,))[0]
+
+    # messages ----------------------------------------------------------------------------------------------------
+
+    def _cross(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Rows of `out` go to my out-neighbours; what comes in has a row an in-neighbour."""
+        own, key = self.own, (self.k, self.phase)
+        self.phase += 1
+        for j, receiver in enumerate(own.column.receiver[1:].tolist()):
+            own.mail.send((own.me, receiver), key, tuple(part[j : j + 1] for part in out))
+        came = [own.mail.receive((sender, own.me), key) for sender in own.row.sender[1:].tolist()]
+        return tuple(np.concatenate([part[:0], *rows]) for part, *rows in zip(out, *came, strict=True))
+
+    def exchange(self, out: Values) -> Values:
+        came = self._cross(parts(out))
+        return came if isinstance(out, tuple) else came[0]
+
+    def spread(self, v: Values) -> Values:
+        return each(lambda part: np.repeat(part, len(self.own.column.index) - 1, 0), v)
+
+    def hear(self, v: Values) -> Values:
+        return self.exchange(self.spread(v))
+
+    def pull(self, *terms: tuple[Weight, Values]) -> Values:
+        home, sent = grouped(terms)
+        if not sent:
+            return home
+        sent = said(terms)
+        came = iter(self._cross(self.spread(tuple(part for _, _, v in sent for part in parts(v)))))
+        mixed: list[Any] = [0.0] * len(parts(sent[0][2]))
+        for pair, factor, v in sent:
+            for p, part in enumerate(parts(v)):
+                mixed[p] = mixed[p] + factor * (pair.row * np.concatenate([part, next(came)])).sum(0, keepdims=True)
+        return self._with_home(home, mixed, sent[0][2])
+
+    def push(self, *terms: tuple[Weight, Values], total: Any = None) -> Values:
+        home, sent = grouped(terms)
+        shape, call = home if not sent else sent[0][1], self.promises
+        self.promises += 1
+        pushed = self._weighed_out(sent)
+        out = tuple(part[1:] for part in pushed)
+        came = self._cross(out) if sent else ()
+        mixed = [part[:1] + inbox.sum(0, keepdims=True) for part, inbox in zip(pushed, came, strict=True)]
+        y = self._with_home(home, mixed, shape) if sent else home
+        if total is None or not self.keeps:
+            return y
+        kept = [
+            self._kept((call, p), plain, wanted, out[p] if sent else plain[:0], came[p] if sent else plain[:0])
+            for p, (plain, wanted) in enumerate(zip(parts(y), parts(total), strict=True))
+        ]
+        return tuple(kept) if isinstance(y, tuple) else kept[0]
+
+    @staticmethod
+    def _weighed_out(sent: list[tuple[Any, Values]]) -> list[Array]:
+        """Each part of my values weighed for myself (first) and for each of my out-edges, the terms added up."""
+        found: list[Array] = []
+        for weight, v in sent:
+            weighed = [weight.column * part for part in parts(v)]
+            found = [a + b for a, b in zip(found, weighed, strict=True)] if found else weighed
+        return found
+
+    def _with_home(self, home: Values | None, mixed: list[Any], like: Values) -> Values:
+        y = tuple(mixed) if isinstance(like, tuple) else mixed[0]
+        return y if home is None else each(operator.add, home, y)
+
+    def _kept(self, place: tuple[int, int], plain: Array, total: Any, sent: Array, received: Array) -> Array:
+        """The same by my ledger."""
+        if total is None:
+            return plain
+        try:
+            return self.own.ledger(self.kind, *place).settle(plain, np.broadcast_to(total, plain.shape), sent, received)
+        except InvariantBroken as error:
+            raise InvariantBroken(f"iteration {self.k + 1}, node {self.own.me}: {error}") from None
+
+    def gather(self, inbox: Array) -> Array:
+        return inbox.sum(0, keepdims=True)
+
+    collect = gather
+
+    def turn(self, inbox: Values) -> Values:
+        if not np.array_equal(self.own.row.sender, self.own.column.receiver):
+            raise GraphError("turn() needs a two-way graph: what came from j must find an edge to j")
+        return inbox
+
+    # my cost -----------------------------------------------------------------------------------------------------
+
+    def gradient(self, x: Array) -> Array:
+        return self.own.family.gradient(np, self.own.data, x)
+
+    def hessian(self, x: Array) -> Array:
+        return self.own.family.hessian(np, self.own.data, x)
+
+    def prox(self, p: Array, q: Any) -> Array:
+        return self.own.family.prox(np, self.own.data, p, q)
+
+    @property
+    def value(self) -> Array:
+        if self.own.value is None:
+            raise GraphError("this problem's nodes hold no value to average; use problems.average or problems.rendezvous")
+        return self.own.value
+
+    # randomness and public facts ---------------------------------------------------------------------------------
+
+    def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
+        call, mine = self.calls, self.own.column
+        self.calls += 1
+        law = law if law in (UNIT, WORDS) else named_law(law)
+        sender = receiver = np.zeros(1, int) if shared else np.full(1, self.own.me)
+        if (each or ("edge" if known in ("edge", "pair") else "node")) == "edge":
+            sender, receiver = mine.ends(known == "pair")
+            sender, receiver = sender[1:], receiver[1:]
+        return self.own.draws.four(np, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2], (0,))[0]
+
+    @property
+    def me(self) -> Array:
+        return np.full((1, 1, 1), self.own.me)
+
+    @property
+    def degree(self) -> Array:
+        return np.full((1, 1, 1), len(self.own.column.index) - 1.0)
+
+    @property
+    def public(self) -> SimpleNamespace:
+        return SimpleNamespace(n=self.own.n, diameter=self.own.diameter)
+
+
+def said(terms: tuple[tuple[Weight, Values], ...]) -> list[tuple[Any, Any, Values]]:
+    """What a pull sends, (weight, factor, value): a value goes out as it is, its sign and factor stay with whoever weighs it;
+    values with the same weight go out as their sum."""
+    groups: list[list[tuple[Weight, Values]]] = []
+    for weight, v in terms:
+        if weight.entries is not None:
+            if groups and groups[-1][-1][0].entries is weight.entries:
+                groups[-1].append((weight, v))
+            else:
+                groups.append([(weight, v)])
+    plain = lambda group: len(group) == 1 and isinstance(group[0][0].factor, int | float)
+    return [
+        (g[0][0].entries, g[0][0].factor, g[0][1]) if plain(g) else (g[0][0].entries, 1, grouped(tuple(g))[1][0][1]) for g in groups
+    ]
