@@ -10,7 +10,7 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .cli_options import PLAYING, SETTING, Json, Playing, Setting
+from .cli_options import AUDITING, PLAYING, SETTING, Auditing, Json, Playing, Setting
 from .errors import InputError, SottovoceError
 from .version import __version__
 
@@ -22,6 +22,12 @@ EXAMPLES = """Examples:
 COMPARED = """Example:
 
   sottovoce compare private-gradient-tracking:K=3 ab add-opt --runs 20 --plot figure.pdf
+"""
+AUDITED = """Examples:
+
+  sottovoce audit private-gradient-tracking --set K=3 --html report.html
+  sottovoce audit ab --curious 1,2 --victims 0 --wiretap --json
+  sottovoce audit kept/transcript
 """
 
 app = App(
@@ -85,6 +91,29 @@ def stepsize(algorithm: str, /, *, setting: Setting = SETTING) -> int:
     from . import cli_work as work
 
     views.show(work.stepsize(algorithm, setting), views.stepsize, setting.json)
+    return 0
+
+
+@app.command(help_epilogue=AUDITED)
+def audit(algorithm: str, /, *, auditing: Auditing = AUDITING) -> int:
+    """Say who would learn what of whom, with evidence.
+
+    Parameters
+    ----------
+    algorithm
+        Its name, with parameters if you like; or the folder of a recorded run's transcript
+    """
+    from . import cli_work as work
+
+    report = work.audit(algorithm, auditing)
+    if auditing.json:
+        print(report.to_json(), end="")
+        return 0
+    from rich.console import Console
+
+    from .cli_audit import show
+
+    show(Console(highlight=False, soft_wrap=False), report)
     return 0
 
 

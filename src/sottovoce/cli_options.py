@@ -55,4 +55,29 @@ class Playing(Setting):
     """Write the result into this folder."""
 
 
-PLAYING, SETTING = Playing(), Setting()  # all defaults
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Auditing(Setting):
+    """Who looks, at whom, and what is written."""
+
+    curious: Words = ()
+    """Who look together, 1,2; repeatable. Else each alone."""
+    at_most: int | None = None
+    """Everybody in groups of up to so many."""
+    wiretap: Flag = False
+    """Also whoever listens on all links."""
+    victims: str | None = None
+    """Whose secrets, 0,3; everybody's if left out."""
+    stepsize: str = "auto"
+    """auto (advised), a number, or one a node."""
+    iterations: int = 300
+    """How long the rehearsal is."""
+    runs: int = 1
+    """Repetitions with other random numbers."""
+    seed: int = 0
+    """The same seed gives the same report."""
+    html: str | None = None
+    """Write the report as a page into this file."""
+
+
+PLAYING, SETTING, AUDITING = Playing(), Setting(), Auditing()  # all defaults

@@ -1,8 +1,10 @@
-"""What the commands run, compare and stepsize do: texts become values, results become plain facts. Nothing is shown here."""
+"""What the commands run, compare, stepsize and audit do: texts become values, results become plain facts. Nothing is shown here."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,9 +15,11 @@ from .graph import Graph
 from .problem import Problem
 from .registry import algorithm, mechanism, parse_options, parse_value
 from .simulate.result import Result
+from .transcript import Transcript
 
 if TYPE_CHECKING:
-    from .cli_options import Playing, Setting
+    from .auditor.report import Report
+    from .cli_options import Auditing, Playing, Setting
     from .stepsize import Advice
 
 SCHEMA = 1
@@ -81,6 +85,78 @@ def stepsize(text: str, setting: Setting) -> dict[str, Any]:
         raise ParameterError("this command advises the stepsize; leave it out of the algorithm's parameters")
     advice = stepsize(name, problem, graph, mechanisms=setting.mechanism, **own)
     return plain({"schema": SCHEMA, "algorithm": name, **_scene_facts(setting, graph), **_advice(advice), "says": str(advice)})
+
+
+def audit(text: str, auditing: Auditing) -> Report:
+    """Audit a rehearsal, or the transcript in a folder; write the page."""
+    from .auditing import audit, audit_transcript
+
+    if auditing.html is not None:
+        _check_page(auditing.html)
+    if Path(text).is_dir():
+        transcript = _transcript(text, auditing)
+        graph = Graph(transcript.header["graph"]["n"], transcript.edges)
+        report = audit_transcript(transcript, **_adversaries(auditing, graph))
+    else:
+        name, own = method(text, auditing.set)
+        problem, graph = scene(auditing)
+        options = {name: getattr(auditing, name) for name in ("iterations", "runs", "seed")}
+        options |= {"mechanisms": auditing.mechanism, "stepsize": step(auditing.stepsize), **own}
+        report = audit(name, problem, graph, **_adversaries(auditing, graph), **options)
+    report.facts.setdefault("command", _command(text, auditing))
+    if auditing.html is not None:
+        report.save(auditing.html)
+    return report
+
+
+def _transcript(folder: str, auditing: Auditing) -> Transcript:
+    """A folder as Transcript.save or Result.save wrote it; what a recorded run fixes cannot be asked for again."""
+    fixed = ("problem", "graph", "mechanism", "set", "stepsize", "iterations", "runs", "seed")
+    given = [f"--{name}" for name in fixed if getattr(auditing, name) != getattr(type(auditing)(), name)]
+    if given:
+        raise ParameterError(f"{folder} holds a recorded run, which fixes {', '.join(given)}; leave that out")
+    inner = Path(folder) / "transcript"
+    return Transcript.load(inner if inner.is_dir() else folder)
+
+
+def _adversaries(auditing: Auditing, graph: Graph) -> dict[str, Any]:
+    """Who looks at whom, refused before anything runs."""
+    from .auditor.theorems import coalitions
+
+    curious = [{graph.labels[i] for i in _nodes(text, graph, "--curious")} for text in auditing.curious] or None
+    coalitions(graph, curious, auditing.at_most)
+    victims = None if auditing.victims is None else _nodes(auditing.victims, graph, "--victims")
+    return {"curious": curious, "at_most": auditing.at_most, "wiretap": auditing.wiretap, "victims": victims}
+
+
+def _nodes(text: str, graph: Graph, option: str) -> list[int]:
+    """"0,3" as node numbers; nodes that have names are given by them."""
+    known = {str(label): i for i, label in enumerate(graph.labels)}
+    found = [part.strip() for part in text.split(",")]
+    for part in found:
+        if part not in known:
+            some = ", ".join([*list(known)[:6], *(["..."] if len(known) > 6 else [])])
+            raise ParameterError(f"{option} takes nodes, such as 0,3; got {part!r}, and the nodes are {some}")
+    return [known[part] for part in found]
+
+
+def _check_page(file: str) -> None:
+    path = Path(file)
+    if path.suffix != ".html":
+        raise ParameterError(f"--html takes a file that ends in .html, not {file}")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}, where {path.name} should go; make it first")
+
+
+def _command(text: str, auditing: Auditing) -> str:
+    """The line that gives the same report again."""
+    words = ["sottovoce", "audit", text]
+    for field in fields(auditing):
+        value, flag = getattr(auditing, field.name), "--" + field.name.replace("_", "-")
+        if value == field.default or field.name in ("json", "html"):
+            continue
+        words += [flag] if value is True else [w for v in (value if isinstance(value, tuple) else (value,)) for w in (flag, str(v))]
+    return shlex.join(words)
 
 
 def method(text: str, given: Sequence[str]) -> tuple[str, dict[str, Any]]:

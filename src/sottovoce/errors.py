@@ -52,7 +52,8 @@ class UnknownName(InputError):
         import difflib
 
         known = sorted(known)
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+        folded = {one.lower(): one for one in known}
+        near = [folded[one] for one in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.4)]
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
         super().__init__(f"there is no {kind} named {name!r}; {hint}")
 

@@ -36,8 +36,7 @@ class Graph:
         pairs = pairs.astype(np.int64)
         pairs = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
         self._check(pairs[1:], (pairs[1:] == pairs[:-1]).all(axis=1), "it is there more than once; give each edge once")
-        self.sender = frozen(pairs[:, 0].copy())
-        self.receiver = frozen(pairs[:, 1].copy())
+        self.sender, self.receiver = (frozen(nodes.copy()) for nodes in pairs.T)
 
     def _check(self, pairs: np.ndarray, wrong: np.ndarray, why: str) -> None:
         if wrong.any():
@@ -61,20 +60,15 @@ class Graph:
 
     @classmethod
     def from_adjacency(cls, A: Any, labels: Sequence | None = None) -> Graph:
-        """The graph of a square matrix: A[i, j] other than zero means that j can send to i."""
-        try:
-            matrix = np.asarray(A, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise GraphError("an adjacency matrix is a square array of numbers; this is not one") from None
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise GraphError(f"an adjacency matrix is square; this has the shape {matrix.shape}")
-        if not np.isfinite(matrix).all():
-            i, j = np.argwhere(~np.isfinite(matrix))[0]
-            raise GraphError(f"A[{i}, {j}] is {matrix[i, j]}; an adjacency matrix holds finite numbers")
-        if np.diagonal(matrix).any():
-            i = int(np.flatnonzero(np.diagonal(matrix))[0])
-            raise GraphError(f"A[{i}, {i}] is {matrix[i, i]:g}: {LOOP}")
-        return cls(len(matrix), np.argwhere(matrix)[:, ::-1], labels=labels)
+        """The graph of a square matrix, an array or SciPy's sparse: A[i, j] other than zero means that j can send to i."""
+        n, i, j, values = _entries(A)
+        without = "A - scipy.sparse.diags(A.diagonal())" if hasattr(A, "tocoo") else "A - np.diag(np.diag(A))"
+        loop = f"{LOOP}; {without} has none"
+        for wrong, why in ((~np.isfinite(values), "an adjacency matrix holds finite numbers"), (i == j, loop)):
+            if wrong.any():
+                at = int(np.argmax(wrong))
+                raise GraphError(f"A[{i[at]}, {j[at]}] is {values[at]:g}: {why}")
+        return cls(n, np.column_stack((j, i)), labels=labels)
 
     @classmethod
     def from_networkx(cls, g: Any) -> Graph:
@@ -120,21 +114,17 @@ class Graph:
 
     def in_neighbours(self, i: int) -> tuple[int, ...]:
         """The nodes that i hears, sorted."""
-        starts, senders = self._backward
-        i = self._node(i)
-        return tuple(senders[starts[i] : starts[i + 1]].tolist())
+        return self._near(i, *self._backward)
 
     def out_neighbours(self, i: int) -> tuple[int, ...]:
         """The nodes that i sends to, sorted."""
-        starts, receivers = self._forward
-        i = self._node(i)
-        return tuple(receivers[starts[i] : starts[i + 1]].tolist())
+        return self._near(i, *self._forward)
 
-    def _node(self, i: int) -> int:
+    def _near(self, i: int, starts: np.ndarray, others: np.ndarray) -> tuple[int, ...]:
         i = _integer(i, "a node")
         if not 0 <= i < self.n:
             raise GraphError(f"there is no node {i}; the nodes are 0 to {self.n - 1}")
-        return i
+        return tuple(others[starts[i] : starts[i + 1]].tolist())
 
     # Compressed rows: the neighbours of i are those from starts[i] to starts[i + 1].
     @cached_property
@@ -178,8 +168,7 @@ class Graph:
     def reverse(self) -> np.ndarray:
         """For every edge, the index of the edge back; only on a two-way graph."""
         at, there = self._turned
-        pairs = np.column_stack((self.sender, self.receiver))
-        self._check(pairs, ~there, "there is no edge back; a two-way graph is needed")
+        self._check(np.column_stack((self.sender, self.receiver)), ~there, "there is no edge back; a two-way graph is needed")
         return frozen(at)
 
     @property
@@ -266,18 +255,31 @@ def _labels(n: int, labels: Sequence | None) -> tuple:
     return labels
 
 
+def _entries(A: Any) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """(n, row, column, value) of what is not zero in a square matrix; a sparse one stays sparse."""
+    try:
+        matrix = A.tocoo(copy=True) if hasattr(A, "tocoo") else np.asarray(A, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise GraphError("an adjacency matrix is a square array of numbers; this is not one") from None
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise GraphError(f"an adjacency matrix is square; this has the shape {matrix.shape}")
+    if isinstance(matrix, np.ndarray):
+        i, j = np.nonzero(matrix)
+        return len(matrix), i, j, matrix[i, j]
+    matrix.sum_duplicates()
+    kept = matrix.data != 0
+    return matrix.shape[0], matrix.row[kept], matrix.col[kept], matrix.data[kept].astype(np.float64)
+
+
 def _pairs(edges: Any) -> np.ndarray:
     """The edges as an (E, 2) array of integers, or the first that is not a pair of them."""
-    if not isinstance(edges, np.ndarray):
-        try:
-            edges = list(edges)
-            array = np.array(edges)
-        except TypeError:
-            raise GraphError(f"edges are pairs (sender, receiver); got {type(edges).__name__}") from None
-        except ValueError:
-            array = np.array(0)
-    else:
-        array = edges
+    try:
+        edges = edges if isinstance(edges, np.ndarray) else list(edges)
+        array = np.asarray(edges)
+    except TypeError:
+        raise GraphError(f"edges are pairs (sender, receiver); got {type(edges).__name__}") from None
+    except ValueError:
+        array = np.array(0)
     if array.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:

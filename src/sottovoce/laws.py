@@ -70,9 +70,12 @@ def law(value: str | Law, scale: float = 1.0) -> Law:
         if scale not in (1.0, value.scale):
             raise ParameterError(f"the law has the scale {value.scale:g} and another one, {scale:g}, is asked for; give one")
         return value
-    name, _, spread = str(value).replace("_", "-").partition(":")
+    name, colon, spread = str(value).replace("_", "-").partition(":")
+    found = Law(name, scale)
+    if colon and not found.mirrored:
+        raise ParameterError(f"{value!r}: the law {name} has no spread, only a scale; write {name!r} (log-laplace has a spread)")
     try:
-        return Law(name, scale, float(spread)) if spread else Law(name, scale)
+        return Law(name, scale, float(spread)) if colon else found
     except ValueError as error:
         if isinstance(error, InputError):
             raise

@@ -24,7 +24,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Protocol
+
+from .errors import ParameterError
 
 Array = Any
 Values = Any  # an array or a tuple of arrays
@@ -58,6 +61,16 @@ class Weight:
     def edge(self) -> Array:
         """My weight on each of my edges."""
         return self.factor * (0.0 if self.entries is None or self.cut is None else self.cut(self.entries)[1])
+
+
+class Weights(SimpleNamespace):
+    """The weights of an iteration by name, and `stepsize`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)  # Python itself is asking
+        declared = ", ".join(known for known in vars(self) if known != "stepsize") or "none"
+        raise ParameterError(f"the step uses the weight {name}, which its Algorithm does not declare; declared: {declared}")
 
 
 class StepNode(Protocol):

@@ -45,18 +45,10 @@ def _jitted(verb: str) -> Callable[..., Any]:
 
 
 class _ByIdentity(Family):
-    """Two families are equal when they hold the very same functions."""
+    """A family of its own for each Problem: what a function closes over may have changed since the last one was made."""
 
     def __init__(self, *functions: Callable[..., Any] | None):
         self.functions = functions
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(
-            a is b for a, b in zip(self.functions, other.functions, strict=True)  # pyright: ignore[reportAttributeAccessIssue]
-        )
-
-    def __hash__(self) -> int:
-        return hash((type(self), *map(id, self.functions)))
 
     def __repr__(self) -> str:
         names = [getattr(f, "__qualname__", type(f).__name__) for f in self.functions if f is not None]

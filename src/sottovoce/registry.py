@@ -72,12 +72,48 @@ class Algorithm:
     exchanges: int = 1
     kinds: tuple[str, ...] = ()  # payload kind of each exchange; float64 where nothing is said
     players: tuple[str, ...] = ("eager", "compiled", "peer")
-    helpers: int = 0
+    helpers: int = 0  # nodes that only help; no player appends any yet
+    minimises: bool = True  # False: it needs no costs (a sum of values, say)
     floods: bool = False  # whether the step needs the graph's diameter (node.public.diameter)
     answer: Callable[[Any], Any] = lambda s: s.x  # what is compared with the optimum
     mechanisms: Callable[[Any], tuple[Any, ...]] = lambda parameters: ()  # that belong to the method, innermost
     own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
     per_node_steps: bool = False  # whether every node may have its own stepsize
+
+    def __post_init__(self) -> None:
+        _check_words(self)
+        _check_weights(self)
+
+
+GRAPHS, PLAYERS, CERTAINTY = ("directed", "two-way", "sequence"), ("eager", "compiled", "peer"), ("A", "B", "C")
+
+
+def _check_words(method: Algorithm) -> None:
+    """The fields that take one of a few words."""
+    for what, value, words in (("graphs", method.graphs, GRAPHS), ("certainty", method.certainty, CERTAINTY)):
+        if value not in words:
+            raise ParameterError(f"{method.name}: {what} must be one of {', '.join(words)}, not {value!r}")
+    players = method.players
+    if not (isinstance(players, tuple) and players and all(player in PLAYERS for player in players)):
+        raise ParameterError(f"{method.name}: players must be a tuple of one or more of {', '.join(PLAYERS)}, not {players!r}")
+    if method.kinds and len(method.kinds) != method.exchanges:
+        raise ParameterError(
+            f"{method.name}: kinds names the payload of each of {method.exchanges} exchanges, not of {len(method.kinds)}"
+        )
+
+
+def _check_weights(method: Algorithm) -> None:
+    """A weight is a Choice, or the name of one that comes before it."""
+    known: list[str] = []
+    for name, choice in method.weights.items():
+        if isinstance(choice, str) and choice not in known:
+            raise ParameterError(
+                f"{method.name}: the weight {name} is to be the same as {choice!r}, which must be a weight before it "
+                f"({', '.join(known) or 'there is none'}); for a rule, write rows({choice!r}), columns(...) or doubly(...)"
+            )
+        if not isinstance(choice, str | Choice):
+            raise ParameterError(f"{method.name}: the weight {name} must be rows(), columns(), doubly() or a name, not {choice!r}")
+        known.append(name)
 
 
 @dataclass(frozen=True)
@@ -105,7 +141,18 @@ def doubly(default: Any = "doubly") -> Choice:
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """A privacy mechanism: a layer around a node, and what it needs."""
+    """A privacy mechanism: a layer around a node, and what it needs.
+
+    start(node, parameters) -> m         called once, before the algorithm starts; `node` is the one outside this layer, on which
+                                         it may draw and exchange. m is what the mechanism keeps: an array, or a tuple of arrays
+                                         (a NamedTuple, say), or None
+    wrap(node, m, parameters) -> Layer   called in every iteration, with that iteration's node and the m of the one before; a new
+                                         Layer each time: `Layer(node, m, parameters)` or a class of its own
+
+    `parameters` has the settled options as attributes (parameters.K). A verb of the Layer that has something to remember
+    assigns `self.m`: what `layer.m` is after the step is what wrap is given in the next iteration. Where iterations are
+    compiled, m keeps its shapes and kinds.
+    """
 
     name: str
     source: str
@@ -209,5 +256,17 @@ def settle(owner: str, declared: Mapping[str, Parameter], given: Mapping[str, An
         value = given.get(name, parameter.default)
         if not parameter.accepts(value):
             raise ParameterError(f"{owner}: {name} must be {parameter.expected or 'given'}, not {value!r}")
+        _check_plain(owner, name, value)
         settled[name] = value
     return settled
+
+
+def _check_plain(owner: str, name: str, value: Any) -> None:
+    """Programs are compiled for the parameters, so they must be hashable."""
+    try:
+        hash(value)
+    except TypeError:
+        raise ParameterError(
+            f"{owner}: {name} is of type {type(value).__name__}, but parameters of a step are numbers, words or tuples of them; "
+            "pass data through the problem"
+        ) from None

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .errors import NotInstalled, ParameterError, RunError
+from .errors import NotInstalled, ParameterError, ProblemError, RunError
 from .problem import Problem
 from .progress import Bar
-from .registry import Algorithm, algorithm
+from .registry import Algorithm, Applied, algorithm, underscored
+from .sequence import as_graph
 from .simulate import eager
 from .simulate.chronicle import Chronicle, Played
 from .simulate.meter import payloads
@@ -21,6 +25,10 @@ from .transcript import written
 from .version import __version__
 
 BACKENDS = ("auto", "eager", "compiled")
+ELSEWHERE = {  # what other libraries call the options of `run`
+    "lr": "stepsize", "learning_rate": "stepsize", "eta0": "stepsize", "epochs": "iterations", "max_iter": "iterations",
+    "steps": "iterations", "tol": "tolerance", "random_state": "seed", "repetitions": "runs", "init": "x0",
+}  # fmt: skip
 
 
 def run(
@@ -33,13 +41,14 @@ def run(
     method       a name ("private-gradient-tracking", "ab", ...; `sottovoce algorithms` lists them) or an Algorithm
     problem      a sottovoce Problem; sottovoce.problems has ready ones
     graph        a Graph, an adjacency matrix (A[i, j] = 1: j can send to i), a networkx graph; for some methods a sequence
+                 of those, or a pure function of the iteration
     stepsize     a number, one a node where the method has them, or "auto": advised by `sottovoce.stepsize`
     iterations   at most so many; `tolerance` stops when no entry of any run moves by more
     runs         how many repetitions with other random numbers, or which ones: runs=[17] is run 17 of any thousand
     seed         the same seed gives the same trajectory, on every player
     mechanisms   privacy mechanisms around the method: names, or mechanism("random-start", K=3)
     record       keep the trajectory and the transcript of all messages
-    x0           (n, d) or (runs, n, d); standard normal unless given
+    x0           (n, d), or (runs, n, d), which also says how many runs; standard normal unless given
     backend      "eager" (NumPy), "compiled" (JAX), "auto": by the amount of work
     every        record the error in every so-many iterations
     parameters   the method's own, its weights among them (K=3, eta=0.1, R="paper", C=matrix)
@@ -47,7 +56,9 @@ def run(
     if backend not in BACKENDS:
         raise ParameterError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     method, mechanisms = algorithm(method), applied(mechanisms)
-    size = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
+    check(method, problem, graph, mechanisms, parameters)
+    graph, runs = as_graph(graph), _runs(runs, x0)
+    size, advice = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
     task = prepare(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
         record=record, x0=x0, every=every, tolerance=tolerance, parameters=parameters,
@@ -59,7 +70,49 @@ def run(
             played = player(task, watch)
         except RunError as error:
             raise _advised(error, task, chosen) from None
-    return result_of(task, played, chosen)
+    result = result_of(task, played, chosen)
+    result.advice = advice
+    return result
+
+
+def check(method: Algorithm, problem: Any, graph: Any, mechanisms: Sequence[Applied], parameters: Mapping[str, Any]) -> None:
+    """What is easily mistaken in a call, refused with what was probably meant."""
+    if isinstance(graph, Problem) and not isinstance(problem, Problem):
+        raise ProblemError("the problem comes before the graph: sv.run(method, problem, graph)")
+    own = [*method.parameters, *method.weights]
+    for name in underscored(parameters):
+        if name not in own:
+            takes = f"{method.name} has no parameter {name!r}; it takes: {', '.join(own) or 'none'}"
+            raise ParameterError(takes + _meant(name, own))
+    defaults = {name: parameter.default for name, parameter in method.parameters.items()}
+    inside = {one.mechanism.name for one in method.mechanisms(SimpleNamespace(**defaults))}
+    for name, options in ((one.mechanism.name, one.parameters) for one in mechanisms):
+        if name in inside:
+            known = [(k, v) for k, v in options if k in defaults]
+            changed = [(k, v) for k, v in known if v != defaults[k]] or known[:1]
+            typed = " ".join(f"--set {k}={v}" for k, v in changed)
+            raise ParameterError(
+                f"{method.name} contains the mechanism {name} already; leave it out and give the method's own parameters: "
+                f"{', '.join(f'{k}={v!r}' for k, v in changed)} (on the command line {typed})"
+            )
+
+
+def _options() -> list[str]:
+    """The names of the options of `run`."""
+    return [name for name, p in inspect.signature(run).parameters.items() if p.kind is p.KEYWORD_ONLY]
+
+
+def _meant(name: str, own: Sequence[str]) -> str:
+    folded = {known.lower(): known for known in (*_options(), *own)}
+    near = difflib.get_close_matches(name.lower(), folded, n=1)
+    meant = ELSEWHERE.get(name.lower()) or (folded[near[0]] if near else None)
+    return f"; did you mean {meant!r}?" if meant else ""
+
+
+def _runs(runs: Any, x0: Any) -> Any:
+    """A start a run says how many runs there are, unless that was said otherwise."""
+    shape = getattr(x0, "shape", ())
+    return shape[0] if isinstance(runs, int) and runs == 1 and len(shape) == 3 and shape[0] else runs
 
 
 def compare(methods: Sequence[Any] | Mapping[str, Any], problem: Problem, graph: Any, **options: Any) -> Comparison:
@@ -68,11 +121,16 @@ def compare(methods: Sequence[Any] | Mapping[str, Any], problem: Problem, graph:
     A mapping gives the curves names of their own: {"K = 3": ("private-gradient-tracking", {"K": 3}), ...}. A method that diverges
     does not end the others: its error is in `failed`, and it has a place in the comparison as far as it came.
     """
+    if isinstance(methods, str | Algorithm):
+        name = algorithm(methods).name
+        raise ParameterError(f"compare takes a list of methods, such as [{name!r}, 'diging'], not one; sv.run runs one")
     named = methods.items() if isinstance(methods, Mapping) else ((None, m) for m in methods)
+    chosen: Any = [(label, *(m if isinstance(m, tuple) else (m, {}))) for label, m in named]
+    _check_shared([algorithm(method) for _, method, _ in chosen], options)
+    graph = graph if isinstance(graph, Problem) else as_graph(graph)
     results: dict[str, Result] = {}
     failed: dict[str, RunError] = {}
-    for label, method in named:
-        method, own = method if isinstance(method, tuple) else (method, {})
+    for label, method, own in chosen:
         label = label or _label(algorithm(method).name, own)
         if label in results:
             raise ParameterError(f"two of the methods would be called {label!r}; give names: {{'first': ..., 'second': ...}}")
@@ -84,7 +142,30 @@ def compare(methods: Sequence[Any] | Mapping[str, Any], problem: Problem, graph:
 
 
 def _label(name: str, own: Mapping[str, Any]) -> str:
-    return name + (f" ({', '.join(f'{k}={v}' for k, v in own.items())})" if own else "")
+    return name + (f" ({', '.join(f'{k}={_brief(v)}' for k, v in own.items())})" if own else "")
+
+
+def _brief(value: Any) -> str:
+    """A value in a word: no matrix belongs in a label."""
+    shape = np.shape(value) if hasattr(value, "shape") else ()
+    if isinstance(value, list | tuple):
+        if all(isinstance(item, str | Applied) for item in value):
+            return "+".join(map(str, value))
+        shape = (0, 0) if any(isinstance(item, list | tuple | np.ndarray) for item in value) else (0,)
+    return ("matrix" if len(shape) > 1 else "vector") if shape else str(value)
+
+
+def _check_shared(methods: Sequence[Algorithm], options: Mapping[str, Any]) -> None:
+    """What only some of the methods take must be given to those alone."""
+    for name, value in options.items():
+        typed = name.replace("-", "_")
+        having = [m for m in methods if typed in m.parameters or typed in m.weights]
+        lacking = [m for m in methods if m not in having]
+        if name not in _options() and having and lacking:
+            raise ParameterError(
+                f"{lacking[0].name} has no parameter {name!r}, and the options of compare go to every method; "
+                f"give it to {having[0].name} alone: ({having[0].name!r}, {{{name!r}: {_brief(value)}}})"
+            )
 
 
 class Comparison(dict[str, Result]):
@@ -126,14 +207,18 @@ def _row(result: Result) -> dict[str, Any]:
     }
 
 
-def _stepsize(method: Algorithm, problem: Problem, graph: Any, stepsize: Any, mechanisms: Any, parameters: dict[str, Any]) -> Any:
+def _stepsize(
+    method: Algorithm, problem: Problem, graph: Any, stepsize: Any, mechanisms: Any, parameters: dict[str, Any]
+) -> tuple[Any, str | None]:
+    """The stepsize, and what the adviser said where it was asked."""
     if not isinstance(stepsize, str):
-        return stepsize
+        return stepsize, None
     if stepsize != "auto":
         raise ParameterError(f"stepsize must be a number, one a node, or 'auto', not {stepsize!r}")
     from .stepsize import stepsize as advise
 
-    return advise(method, problem, graph, mechanisms=mechanisms, **parameters).good
+    advice = advise(method, problem, graph, mechanisms=mechanisms, **parameters)
+    return advice.good, str(advice)
 
 
 def _backend(task: Task) -> str:
@@ -169,7 +254,7 @@ def _advised(error: RunError, task: Task, backend: str) -> RunError:
         from .stepsize import hint
 
         advice = hint(task)
-    partial = result_of(task, chronicle.finish(chronicle.answers_last()), backend) if isinstance(chronicle, Chronicle) else None
+    partial = result_of(chronicle.task, chronicle.finish(chronicle.last), backend) if isinstance(chronicle, Chronicle) else None
     return type(error)(str(error) + advice, partial)
 
 
@@ -211,5 +296,3 @@ def provenance(task: Task) -> dict[str, Any]:
         "sottovoce": __version__, "python": platform.python_version(), "numpy": np.__version__, "kind": "simulation",
         "graph": task.graph.digest(), "problem": task.problem.digest(),
     }  # fmt: skip
-
-

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, cast
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,20 +15,20 @@ from .graph import Graph, frozen, is_networkx
 class GraphSequence:
     """A graph for every iteration, for the algorithms that allow them.
 
-    From a sequence, repeated cyclically, or from a function of the iteration, which `prepared` evaluates.
+    From a sequence, repeated cyclically, or from a function of the iteration, which `prepared` evaluates. The function
+    must be a pure one of k: it is asked once for each iteration, and every later run gets the same answer. Each graph
+    may be a Graph, a networkx graph or an adjacency matrix.
     """
 
-    def __init__(self, graphs: Sequence[Graph] | Callable[[int], Graph]):
-        self._function = graphs if callable(graphs) else None
+    def __init__(self, graphs: Sequence[Any] | Callable[[int], Any]):
+        self._function = cache(lambda k: _element(k, graphs(k))) if callable(graphs) else None
         self._ready = self._function is None
-        self._set([graphs(0)] if callable(graphs) else list(graphs))
+        self._set([self._function(0)] if self._function else [_element(k, g) for k, g in enumerate(graphs)])  # type: ignore[arg-type]
 
     def _set(self, graphs: list[Graph]) -> None:
         if not graphs:
             raise GraphError("a sequence of graphs holds at least one; this one is empty")
         for k, graph in enumerate(graphs):
-            if not isinstance(graph, Graph):
-                raise GraphError(f"iteration {k}: expected a Graph, got {type(graph).__name__}")
             if (graph.n, graph.labels) != (graphs[0].n, graphs[0].labels):
                 raise GraphError(
                     f"iteration {k}: every graph has the same nodes and labels; the first has n={graphs[0].n}, "
@@ -93,15 +93,43 @@ def as_graph(value: Any) -> Graph | GraphSequence:
     """A Graph or GraphSequence from whatever stands for one."""
     if isinstance(value, Graph | GraphSequence):
         return value
-    if isinstance(value, list | tuple) and any(isinstance(item, Graph) for item in value):
+    if getattr(value, "ndim", 0) == 3 or (isinstance(value, list | tuple) and any(_whole(item) for item in value)):
+        return GraphSequence(list(value))
+    if callable(value) and not isinstance(value, type) and not is_networkx(value):
         return GraphSequence(value)
-    if is_networkx(value):
-        return Graph.from_networkx(value)
-    if callable(value) and not isinstance(value, type):
-        return GraphSequence(cast(Callable[[int], Graph], value))
-    if hasattr(value, "__array__") or (isinstance(value, list | tuple) and len(value)):
-        return Graph.from_adjacency(value)
+    graph = _graph(value)
+    if graph is not None:
+        return graph
     raise GraphError(
         f"a graph is a Graph, a GraphSequence, a list of Graphs, a function of the iteration, a networkx graph or a "
         f"square array A with A[i, j] = 1 when j can send to i; got {type(value).__name__}"
     )
+
+
+def _whole(item: Any) -> bool:
+    """Whether an item of a list is a graph, and not a row of an adjacency matrix."""
+    rows = isinstance(item, list | tuple) and len(item) > 0 and isinstance(item[0], list | tuple | np.ndarray)
+    return rows or isinstance(item, Graph) or is_networkx(item) or len(getattr(item, "shape", ())) == 2
+
+
+def _graph(value: Any) -> Graph | None:
+    """One graph from whatever stands for one; None from what does not."""
+    if isinstance(value, Graph):
+        return value
+    if is_networkx(value):
+        return Graph.from_networkx(value)
+    if hasattr(value, "__array__") or hasattr(value, "tocoo") or (isinstance(value, list | tuple) and len(value)):
+        return Graph.from_adjacency(value)
+    return None
+
+
+def _element(k: int, value: Any) -> Graph:
+    try:
+        graph = _graph(value)
+    except GraphError as error:
+        raise GraphError(f"iteration {k}: {error}") from None
+    if graph is None:
+        raise GraphError(
+            f"iteration {k}: expected a Graph, got {type(value).__name__}; a networkx graph or an adjacency matrix will do too"
+        )
+    return graph

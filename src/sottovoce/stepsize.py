@@ -64,8 +64,10 @@ def advise(task: Task) -> Advice:
     fresh = task.sequence is not None or any(drawn(rule) for rule in task.rules.values())
     sampled = f"growth of {'sampled products' if fresh else 'the recursion'}, {kind}"
     if len(task.layout.source) * task.problem.d > LARGEST:
-        thumb = "a rule of thumb, a quarter of 1 / smoothness: this network is too large to sample"
-        return Advice(0.25 / beta, None, None, thumb)
+        raise ParameterError(
+            f"this network is too large to advise a stepsize for; give one (1 / smoothness is {1 / beta:.3g}, and a method on a "
+            "graph that mixes slowly needs far less); try it on a smaller network of the same kind first"
+        )
     linear = Linearised(task)
     if fresh or linear.size > DENSE:
         found = _by_growth(linear, beta, sampled)
@@ -174,4 +176,9 @@ def hint(task: Task) -> str:
         return "; try a smaller stepsize"
     if advice.largest is None:
         return f"; {advice}"
+    if float(task.stepsize.max()) <= advice.good:
+        return (
+            "; the stepsize is not to blame, it is what is advised: the random start was too wild for float64 "
+            "(a smaller K, another law or a smaller scale), or the costs are far from their quadratic models"
+        )
     return f"; the advised one is {advice.good:.4g}, stable up to about {advice.largest:.4g}"

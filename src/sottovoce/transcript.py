@@ -1,14 +1,14 @@
 """What crossed each edge and when, who drew what, and who knows it: all that the auditor may read.
 
-`sent[k, exchange]` is the payload of every edge as its ends read it, (edge, numbers, run); `wire[k, exchange]` where the wire
-differs; `draws[name, k]` with its owner, who knows it and its law; `states[k]` what the nodes hold after iteration k. The
-set-up is k = -1. A transcript holds secrets.
+`sent[k, exchange]` is the payload of every edge as its ends read it, (edge, numbers, run); `wire[k, exchange]`, uint8 (edge, bytes,
+run), what crosses instead where links are sealed; `draws[name, k]` with its owner, who knows it and its law; `states[k]` what the
+nodes hold after iteration k. The set-up is k = -1. A transcript holds secrets.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,14 +34,17 @@ class Draw(NamedTuple):
 class Messages(Mapping[tuple[int, int], np.ndarray]):
     """(k, exchange) -> the payload of every edge; worked out when it is asked for."""
 
-    def __init__(self, tapes: Mapping[int, Any], entries: Layout):
-        self._tapes, self._layout = tapes, entries
+    def __init__(self, tapes: Mapping[int, Any], entries: Layout, up: Callable[[int], np.ndarray] | None = None):
+        self._tapes, self._layout, self._up = tapes, entries, up
 
     def __getitem__(self, key: tuple[int, int]) -> np.ndarray:
         k, exchange = key
         if k not in self._tapes or not 0 <= exchange < len(self._tapes[k].messages):
             raise KeyError(f"no exchange {exchange} in iteration {k}")
-        return self._tapes[k].sent(np, self._layout)[exchange]
+        sent = self._tapes[k].sent(np, self._layout)[exchange]
+        if self._up is None or k < 0 or sent.dtype.kind != "f":
+            return sent
+        return np.where(self._up(k)[:, None, None], sent, np.nan)  # where there is no edge now, nothing was sent
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return ((k, e) for k, tape in self._tapes.items() for e in range(len(tape.messages)))
@@ -161,5 +164,17 @@ def written(task: Any, played: Any) -> Transcript:
         "runs": [int(r) for r in task.runs],
         "seed": task.seed,
     }
-    sent = Messages(tapes, layout(task.graph))
-    return Transcript(header, sent, Draws(tapes), States(tapes), task.graph.edges, task.problem)
+    sequence = task.sequence
+    up = None if sequence is None else lambda k: sequence.active[sequence.index(k, k + 1)[0]]
+    sent = Messages(tapes, layout(task.graph), up)
+    wire = on_wire(task.mechanisms, sent)
+    return Transcript(header, sent, Draws(tapes), States(tapes), task.graph.edges, task.problem, wire)
+
+
+def on_wire(stack: Sequence[Any], sent: Messages) -> Mapping[tuple[int, int], np.ndarray]:
+    """What crosses the edges where it is not what the ends read: a layer with a `wire` says how its messages look there."""
+    for applied in reversed(stack):
+        wire = getattr(applied.mechanism.wrap, "wire", None)
+        if wire is not None:
+            return wire(sent)
+    return {}

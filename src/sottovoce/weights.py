@@ -149,8 +149,16 @@ class Paper(Rule):
 
     eta: float | None = None
     fresh: bool = True
+    known: str = "all"
+    per_coordinate: bool = False
     name = "paper"
     law = UNIT
+
+    def __post_init__(self) -> None:
+        if self.eta is not None:
+            _check_number("eta", self.eta, "the lower bound of the weights")
+        if not isinstance(self.fresh, bool):
+            raise WeightError(f"fresh is true (drawn in every iteration) or false (drawn once), not {self.fresh!r}")
 
     def constant(self, graph: Graph) -> np.ndarray:
         entries = layout(graph)
@@ -158,8 +166,6 @@ class Paper(Rule):
         size = np.bincount(index, minlength=graph.n)
         if self.eta is None:
             return (0.5 / size)[index]
-        if isinstance(self.eta, bool) or not isinstance(self.eta, int | float | np.number):
-            raise WeightError(f"eta is a number, the lower bound of the weights; got {self.eta!r}")
         if not 0 < self.eta <= 1 / size.max():
             node = int(size.argmax())
             raise WeightError(
@@ -172,7 +178,7 @@ class Paper(Rule):
         return Uniform(self.side).constant(graph)  # the entries of a group are exchangeable
 
     def played(self) -> Rule:
-        return Paper(self.side)
+        return Paper(self.side, known=self.known, per_coordinate=self.per_coordinate)
 
     def aid(self, side: Side, constant: np.ndarray) -> tuple[Array, ...]:
         slope = np.where(constant > 0, 1 - constant, 0.0)  # zero where there is no edge now
@@ -199,6 +205,9 @@ class Links(Rule):
     law = UNIT
     pairwise = True
     known = "pair"
+
+    def __post_init__(self) -> None:
+        _check_number("awake", self.awake, "the probability that a link is up")
 
     def constant(self, graph: Graph) -> np.ndarray:
         if not 0 < self.awake <= 1:
@@ -229,6 +238,7 @@ class Raw(Rule):
         return np.ones(len(layout(graph).source))
 
     def measure(self, xp: Any, side: Side, raw: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
+        raw = raw * constant  # zero where there is no edge now
         return raw if self.side == "row" else xp.where(side.is_loop, 0.0, raw)
 
     def finish(self, side: Side, measured: Array, total: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
@@ -266,6 +276,11 @@ class Matrix(Rule):
         if self.checked:
             _check_matrix(w, entries, graph, self.side)
         return w[entries.target, entries.source]
+
+
+def _check_number(what: str, value: Any, meaning: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise WeightError(f"{what} is a number, {meaning}; got {value!r}")
 
 
 def _complete(w: np.ndarray, entries: Any) -> np.ndarray:
@@ -316,12 +331,22 @@ def rule(value: Any, side: str, **options: Any) -> Rule:
 _NEEDS = {"row": "rows that do", "column": "columns that do", "both": "both: 'doubly', 'metropolis' or 'sinkhorn'"}
 
 
+def options_of(value: Any) -> set[str]:
+    """The options that a named rule would take and does not say itself."""
+    if not isinstance(value, str) or (name := value.partition(":")[0]) not in RULES:
+        return set()
+    return _options(name) - set(parse_options(value.partition(":")[2]))
+
+
+def _options(name: str) -> set[str]:
+    return {f.name for f in fields(RULES[name])} - {"side", "known", "per_coordinate"}  # those are a mechanism's to say
+
+
 def _named(text: str, side: str, options: dict[str, Any]) -> Rule:
     name, _, own = text.partition(":")
     if name not in RULES:
         raise UnknownName("weight rule", name, RULES)
-    known = {f.name for f in fields(RULES[name])} - {"side"}
-    given = parse_options(own)
+    known, given = _options(name), parse_options(own)
     if not set(given) <= known:
         raise WeightError(f"the weight rule {name!r} takes {', '.join(sorted(known)) or 'no options'}, not {', '.join(given)}")
     chosen = RULES[name](side=side, **{**{k: v for k, v in options.items() if k in known}, **given})

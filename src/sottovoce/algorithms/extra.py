@@ -15,19 +15,18 @@ from ..registry import Algorithm, doubly, register
 
 class State(NamedTuple):
     x: Any
-    half: Any  # (I + W)/2 of the x before; x^0 stands in, so that the first step comes out as written
-    g: Any  # the gradient at the x before; zero at first
+    q: Any  # half of everything that mixing has moved so far; over all nodes it sums to zero
 
 
 def start(node: Any, x: Any) -> State:
-    return State(x, x, 0 * x)
+    return State(x, 0 * x)
 
 
 def step(node: Any, s: State) -> State:
+    """The two lines above, summed up once: x^{k+1} = W x^k - lambda g^k - sum over t < k of (I - W)/2 x^t."""
     w = node.weights
-    mixed, g = node.pull((w.W, s.x)), node.gradient(s.x)
-    x = s.x + mixed - s.half - w.stepsize * (g - s.g)
-    return State(x, (s.x + mixed) / 2, g)
+    mixed = node.pull((w.W, s.x))
+    return State(mixed - w.stepsize * node.gradient(s.x) - s.q, s.q + (s.x - mixed) / 2)
 
 
 register(

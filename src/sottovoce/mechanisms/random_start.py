@@ -45,6 +45,7 @@ register(
         needs_text="a method with the weights R, A, C, B (gradient tracking and Table I)",
         leaks="Hides a constant shift of one gradient; curvature and everything along the way stay readable.",
         overrides=("weights",),
+        allows=("secret-late-weights",),
         lasts="K",
     )
 )

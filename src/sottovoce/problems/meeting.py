@@ -42,6 +42,7 @@ class Nothing(Family):
     """f = 0: the nodes only have values to add up; data (values,)."""
 
     name: ClassVar[str] = "total"
+    minimises: ClassVar[bool] = False
 
     def value(self, xp: Any, data: tuple, x: Any) -> Any:
         return xp.zeros((x.shape[0], x.shape[2]), dtype=x.dtype)

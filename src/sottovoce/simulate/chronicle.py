@@ -18,7 +18,7 @@ from .task import Task
 Array = np.ndarray
 BROKEN = 1e3  # how many times n eps max(|y|, |total|) rounding alone never reaches
 FAR = 1e6  # how many times its error after the start a run may be away before it counts as diverged
-SETTLING = 50  # iterations after K in which that error is taken, the largest of them
+SETTLING = 5  # iterations after K in which that error is taken, the largest of them: a wild start shows in x a little later
 
 
 @dataclass
@@ -30,6 +30,8 @@ class Chunk:
     errors: Array  # (recorded in this chunk, runs)
     worst: Array  # (runs,) largest shift that kept a promised sum, in units of n eps max(|y|, |total|)
     broken: Array  # (runs,) the first iteration in which it was more than rounding explains, 0 if none
+    peak: Array  # (runs,) largest error in the iterations K ... K + SETTLING that lie in this chunk
+    last: Array  # (n, d, runs) the answer at its end
     moves: Array | None = None  # (count,) largest change of the answer
     answers: Array | None = None  # (recorded, n, d, runs)
     tapes: list[Any] = field(default_factory=list)
@@ -58,8 +60,8 @@ class Chronicle:
         self.answers = [first_answer[None]] if task.record else []
         self.tapes: list[Any] = []
         self.invariant = 0.0
-        self.reference = first_errors if task.settled == 0 else np.full_like(first_errors, -np.inf)
-        self.size = max(float(np.linalg.norm(task.problem.optimum)), 1e-12) * task.problem.n**0.5
+        self.reference = np.maximum(first_errors, scale_of(task))
+        self.last = first_answer
         self.done = 0
 
     def recorded(self, start: int, count: int) -> Array:
@@ -79,7 +81,8 @@ class Chronicle:
             self.answers.append(chunk.answers[:kept])
         self.tapes.extend(chunk.tapes[: None if stop is None else stop - chunk.start])
         self.done = chunk.start + chunk.count if stop is None else stop
-        self._judge_divergence(ks[:kept], chunk.errors[:kept])
+        self.last = chunk.last
+        self._judge_divergence(ks[:kept], chunk)
         self.watch(self.done)
         return stop
 
@@ -101,13 +104,11 @@ class Chronicle:
             self,
         )
 
-    def _judge_divergence(self, ks: Array, errors: Array) -> None:
-        late = ks >= self.task.settled
-        early = late & ((ks <= self.task.settled + SETTLING) | np.isneginf(self.reference).all())
-        if early.any():  # the error at K may be small by chance, or because the start was a good one
-            self.reference = np.maximum(self.reference, np.where(np.isfinite(errors[early]), errors[early], -np.inf).max(0))
+    def _judge_divergence(self, ks: Array, chunk: Chunk) -> None:
+        self.reference = np.maximum(self.reference, np.where(np.isfinite(chunk.peak), chunk.peak, 0))
+        errors, late = chunk.errors[: len(ks)], ks >= self.task.settled
         with np.errstate(invalid="ignore", over="ignore"):
-            far = late[:, None] & ~(errors <= FAR * np.maximum(self.reference, self.size))
+            far = late[:, None] & ~(errors <= FAR * self.reference)
         if far.any():
             t = int(far.any(1).argmax())
             raise Diverged(self._diverged(int(ks[t]), np.flatnonzero(far[t]), errors[t]), self)
@@ -121,11 +122,6 @@ class Chronicle:
             f"{errors[runs[0]]:.3g} away from the optimum; the stepsize was {size}"
         )
 
-    def answers_last(self) -> Array:
-        """Where a run that was broken off stood: not kept, hence not numbers."""
-        task = self.task
-        return self.answers[-1][-1] if self.answers else np.full(task.x0.shape, np.nan)
-
     def finish(self, x: Array, setup: Any = None) -> Played:
         if self.ks[-1] != self.done:  # a tolerance ended the run between two recorded iterations
             self.ks.append(self.done)
@@ -135,6 +131,15 @@ class Chronicle:
         return Played(
             x, np.array(self.ks), np.concatenate(self.errors), self.invariant, self.done, answers, self.tapes, setup
         )
+
+
+def scale_of(task: Task) -> Array:
+    """How far away a run may well be at first: the optimum's own size, or what the first gradients move it."""
+    size = float(np.linalg.norm(task.problem.optimum)) * task.problem.n**0.5
+    first = task.problem.family.gradient(np, task.problem.data, task.x0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.sqrt(((task.stepsize * first) ** 2).sum((0, 1)))
+    return np.maximum(size, np.where(np.isfinite(moved), moved, 0))
 
 
 def distance(answers: Array, optimum: Array) -> Array:

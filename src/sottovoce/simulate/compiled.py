@@ -20,7 +20,7 @@ from ..layout import Layout
 from ..registry import Algorithm, Applied
 from ..weights import Rule
 from . import eager
-from .chronicle import BROKEN, Chronicle, Chunk, Played, distance
+from .chronicle import BROKEN, SETTLING, Chronicle, Chunk, Played, distance
 from .everynode import EveryNode, Stage
 from .stack import advance, begin
 from .sums import JaxSums
@@ -41,6 +41,7 @@ class Arguments(NamedTuple):
     tables: dict[str, Array]
     schedule: Array | None
     aids: dict[str, tuple[Array, ...]]
+    active: Array | None
     data: Any
     values: Array | None
     reverse: Array | None
@@ -48,6 +49,7 @@ class Arguments(NamedTuple):
     seed: Array
     runs: Array
     optimum: Array
+    settled: Array
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,8 @@ def arguments_of(task: Task) -> Arguments:
     draws = CounterDraws(task.seed, task.runs)
     return Arguments(
         task.layout, task.tables, task.schedule, aids_of(task.layout, task.rules, task.tables),
-        task.problem.data, eager.values_of(task), eager.reverse_of(task.graph),
-        task.stepsize, draws.seed, draws.runs, np.asarray(task.problem.optimum),
+        eager.active_of(task), task.problem.data, eager.values_of(task), eager.reverse_of(task.graph),
+        task.stepsize, draws.seed, draws.runs, np.asarray(task.problem.optimum), np.int64(task.settled),
     )  # fmt: skip
 
 
@@ -185,7 +187,8 @@ def _loop(
         count = min(last, (start // recipe.every) * recipe.every + length) - start
         before = (state, ms)
         state, ms, found = run(arguments, state, ms, start, count)
-        stop = chronicle.add(_chunk(chronicle, start, count, found, described))
+        reached = np.asarray(task.algorithm.answer(state))
+        stop = chronicle.add(_chunk(chronicle, start, count, reached, found, described))
         if stop is not None:
             state, ms, _ = run(arguments, *before, start, stop - start)
             return state, ms, True
@@ -193,7 +196,7 @@ def _loop(
     return state, ms, False
 
 
-def _chunk(chronicle: Chronicle, start: int, count: int, found: dict[str, Any], described: dict[str, Any]) -> Chunk:
+def _chunk(chronicle: Chronicle, start: int, count: int, reached: Any, found: dict[str, Any], described: Any) -> Chunk:
     recorded = len(chronicle.recorded(start, count))
     found = jax_module().tree.map(np.asarray, found)
     tapes = []
@@ -203,7 +206,8 @@ def _chunk(chronicle: Chronicle, start: int, count: int, found: dict[str, Any], 
         tapes.append(Notes([m[i] for m in found["sent"]], draws, states))
     answers = found["answers"][:recorded] if "answers" in found else None
     return Chunk(
-        start, count, found["errors"][:recorded], found["worst"], found["broken"], found["moves"][:count], answers, tapes
+        start, count, found["errors"][:recorded], found["worst"], found["broken"], found["peak"], reached, found["moves"][:count],
+        answers, tapes,
     )
 
 
@@ -228,7 +232,7 @@ def program(recipe: Recipe) -> tuple[Callable[..., Any], dict[str, Any]]:
                 notes |= {"sent": sent, "draws": [d.value for d in node.tape.draws], "states": following}
             return following, ms, _error(jnp, after, arguments.optimum), _worst(jnp, node.promises, arguments.runs), notes
 
-        return _iterate(jax, recipe, once, state, ms, first, count, len(arguments.runs))
+        return _iterate(jax, recipe, once, state, ms, first, count, arguments)
 
     return jax.jit(loop), described
 
@@ -239,14 +243,14 @@ def _stage(recipe: Recipe, a: Arguments) -> Stage:
     jnp = jax_module().numpy
     return Stage(
         jnp, JaxSums(a.layout), a.layout, recipe.family, a.data, CounterDraws.traced(a.seed, a.runs), a.stepsize,
-        Weigher(dict(recipe.rules), a.tables, a.schedule, a.aids), recipe.coordinates,
+        Weigher(dict(recipe.rules), a.tables, a.schedule, a.aids, a.active), recipe.coordinates,
         parameters=SimpleNamespace(**dict(recipe.parameters)), values=a.values, reverse=a.reverse, diameter=recipe.diameter,
     )  # fmt: skip
 
 
-def _iterate(jax: Any, recipe: Recipe, once: Any, state: Any, ms: Any, first: Array, count: Array, runs: int) -> Any:
+def _iterate(jax: Any, recipe: Recipe, once: Any, state: Any, ms: Any, first: Array, count: Array, a: Arguments) -> Any:
     """The loop over k, its records written into buffers."""
-    jnp, length = jax.numpy, recipe.slots * recipe.every
+    jnp, length, runs = jax.numpy, recipe.slots * recipe.every, len(a.runs)
     notes = jax.eval_shape(once, first, state, ms)[-1]
     buffers = {name: jax.tree.map(lambda s: jnp.zeros((length, *s.shape), s.dtype), note) for name, note in notes.items()}
     buffers["errors"] = jnp.zeros((recipe.slots + 1, runs))
@@ -256,7 +260,7 @@ def _iterate(jax: Any, recipe: Recipe, once: Any, state: Any, ms: Any, first: Ar
     slot_of = lambda k: (k + recipe.every - 1) // recipe.every
 
     def body(i: Array, carry: Any) -> Any:
-        state, ms, worst, broken, buffers = carry
+        state, ms, worst, broken, peak, buffers = carry
         state, ms, error, ratio, notes = once(first + i, state, ms)
         put = lambda buffer, value, at: jax.lax.dynamic_update_index_in_dim(buffer, value, at, 0)
         slot = slot_of(first + i + 1) - slot_of(first + 1)
@@ -266,11 +270,13 @@ def _iterate(jax: Any, recipe: Recipe, once: Any, state: Any, ms: Any, first: Ar
         for name, note in notes.items():
             buffers[name] = jax.tree.map(lambda buffer, value: put(buffer, value, i), buffers[name], note)
         broken = jnp.where((broken == 0) & (ratio > BROKEN), first + i + 1, broken)
-        return state, ms, jnp.maximum(worst, ratio), broken, buffers
+        after = first + i + 1 - a.settled
+        peak = jnp.where((after >= 0) & (after <= SETTLING), jnp.maximum(peak, error), peak)
+        return state, ms, jnp.maximum(worst, ratio), broken, peak, buffers
 
-    carry = (state, ms, jnp.zeros(runs), jnp.zeros(runs, jnp.int64), buffers)
-    state, ms, worst, broken, buffers = jax.lax.fori_loop(0, count, body, carry)
-    return state, ms, dict(buffers, worst=worst, broken=broken)
+    carry = (state, ms, jnp.zeros(runs), jnp.zeros(runs, jnp.int64), jnp.zeros(runs), buffers)
+    state, ms, worst, broken, peak, buffers = jax.lax.fori_loop(0, count, body, carry)
+    return state, ms, dict(buffers, worst=worst, broken=broken, peak=peak)
 
 
 def _error(jnp: Any, answer: Array, optimum: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
 from ..graph import Graph
-from .chronicle import BROKEN, Chronicle, Chunk, Played, distance
+from .chronicle import BROKEN, SETTLING, Chronicle, Chunk, Played, distance
 from .everynode import EveryNode, Stage
 from .stack import advance, begin
 from .sums import NumpySums
@@ -34,11 +34,22 @@ def stage_of(task: Task) -> Stage:
     return Stage(
         np, NumpySums(task.layout), task.layout, task.problem.family, task.problem.data,
         CounterDraws(task.seed, task.runs), task.stepsize,
-        BlockWeigher(task.rules, task.tables, task.schedule, task.iterations, aids_of(task.layout, task.rules, task.tables)),
+        BlockWeigher(
+            task.rules, task.tables, task.schedule, task.iterations, aids_of(task.layout, task.rules, task.tables), active_of(task)
+        ),
         task.problem.d,
         parameters=task.step_parameters, values=values_of(task), reverse=reverse_of(task.graph),
         diameter=diameter_of(task),
     )  # fmt: skip
+
+
+def active_of(task: Task) -> Array | None:
+    """Of a sequence: which entries each distinct graph has, (graphs, entries, 1, 1); a node's own share always."""
+    if task.sequence is None:
+        return None
+    found = np.ones((len(task.sequence.distinct), len(task.layout.source), 1, 1))
+    found[:, task.layout.edges, 0, 0] = task.sequence.active
+    return found
 
 
 def values_of(task: Task) -> Array | None:
@@ -58,6 +69,7 @@ def _play(task: Task, watch: Callable[[int], None]) -> Played:
     stage, method = stage_of(task), task.algorithm
     setup = Tape() if task.record else None
     node = EveryNode(stage, -1, setup, SETUP)
+    node.keeps = task.keeps
     acting = task.active(-1)
     state, ms = begin(method, node, acting_stack(task, acting), task.x0)
     if setup is not None:
@@ -90,6 +102,7 @@ class Chunks:
 
     def __init__(self, task: Task, stage: Stage, stack: tuple[Any, ...], chronicle: Chronicle):
         self.task, self.stage, self.stack, self.chronicle = task, stage, stack, chronicle
+        stage.weigher.forget()
         self.length = max(1, min(CHUNK, int(MEMORY / (task.x0.nbytes * 4))))
 
     def loop(self, state: Any, ms: Any, first: int, last: int) -> tuple[Any, Any, Array | None]:
@@ -128,7 +141,13 @@ class Chunks:
         worst, broken = judged(ratios(promises), start)
         errors = _errors(kept, self.task.problem.optimum, before.shape[-1])
         record = np.stack(kept) if self.task.record and kept else None
-        return Chunk(start, count, errors, worst, broken, moves, record, tapes)
+        peak = self._peak(start, answers, before.shape[-1])
+        return Chunk(start, count, errors, worst, broken, peak, answers[-1], moves, record, tapes)
+
+    def _peak(self, start: int, answers: list[Array], runs: int) -> Array:
+        first = max(self.task.settled - start - 1, 0)
+        near = answers[first : max(self.task.settled + SETTLING - start, 0)]
+        return _errors(near, self.task.problem.optimum, runs).max(0, initial=0)
 
 
 def _errors(answers: list[Array], optimum: Array, runs: int) -> Array:

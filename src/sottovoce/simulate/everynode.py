@@ -19,7 +19,7 @@ from ..draws import STEP, STEPSIZE, UNIT, WORDS, Draws, Stream
 from ..errors import GraphError
 from ..laws import law as named_law
 from ..layout import Layout
-from ..node import Values, Weight, each, grouped
+from ..node import Values, Weight, Weights, each, grouped
 from .tape import Tape
 from .weigh import Weigher
 
@@ -69,16 +69,27 @@ class EveryNode:
     def weights(self) -> SimpleNamespace:
         return self.weighed(None)
 
-    def weighed(self, rules: dict[str, Any] | None) -> SimpleNamespace:
-        """The weights of this iteration by the given rules; None: by the algorithm's own."""
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The algorithm's own: what each of its weights is drawn or made by."""
+        return self.stage.weigher.rules
+
+    def weighed(self, rules: dict[str, Any] | None, own: bool = False) -> SimpleNamespace:
+        """The weights of this iteration by the given rules; None: by the algorithm's own. `own`: they are those, changed in who
+        knows them or in how many they draw."""
         stage = self.stage
-        found = stage.weigher.weights(stage, self.k, rules)
+        found = stage.weigher.weights(stage, self.k, rules, own)
         if self.tape is not None:
             self.tape.weights(stage.weigher.rules if rules is None else rules, found)
-        weights = SimpleNamespace(stepsize=stage.stepsize)
+        weights = Weights(stepsize=stage.stepsize)
         for name, entries in found.items():
             setattr(weights, name, Weight(entries, stage.cut))
         return weights
+
+    def shares(self, weight: Weight, side: str) -> tuple[Array, Array]:
+        """A weight on my own value, and on each of my in-edges (side "row") or out-edges ("column"), its factor included."""
+        own, edge = self.stage.cut(self.xp.asarray(weight.entries))
+        return weight.factor * own, weight.factor * edge
 
     def draw_stepsize(self, law: Any) -> Array:
         """A stepsize for each of my coordinates, known to me alone."""

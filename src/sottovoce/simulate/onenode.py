@@ -21,9 +21,9 @@ from ..errors import GraphError, InvariantBroken, WeightError
 from ..laws import law as named_law
 from ..layout import Alone, Layout
 from ..ledger import Ledger
-from ..node import Values, Weight, each, grouped
+from ..node import Values, Weight, Weights, each, grouped
 from ..weights import Rule
-from .eager import diameter_of, values_of
+from .eager import active_of, diameter_of, values_of
 from .tape import parts
 from .task import Task
 from .weigh import Rules, batches
@@ -57,6 +57,7 @@ class Own:
     column: Entries
     rules: Rules
     tables: dict[str, tuple[Array, Array]]  # constants of my row and of my column
+    active: tuple[Array, Array] | None  # of a sequence: which of them each graph has
     schedule: Array | None
     stepsize: Array
     family: Any
@@ -76,8 +77,10 @@ class Own:
         row, column = (Entries(layout, me, np.flatnonzero(ends == me)) for ends in (layout.target, layout.source))
         pick = lambda table, entries: table[..., entries.index, :, :1]
         tables = {name: (pick(table, row), pick(table, column)) for name, table in task.tables.items()}
+        active = active_of(task)
         return cls(
-            me, task.graph.n, diameter_of(task), row, column, task.rules, tables, task.schedule,
+            me, task.graph.n, diameter_of(task), row, column, task.rules, tables,
+            None if active is None else (pick(active, row), pick(active, column)), task.schedule,
             task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize, task.problem.family,
             task.problem.only(me), None if values is None else values[me : me + 1], task.problem.d, task.step_parameters,
             CounterDraws(task.seed, task.runs[:1]), mail, task.keeps,
@@ -119,8 +122,12 @@ class OneNode:
     def weights(self) -> SimpleNamespace:
         return self.weighed(None)
 
-    def weighed(self, rules: Rules | None) -> SimpleNamespace:
-        chosen, tables = (self.own.rules, self.own.tables) if rules is None else (rules, {})
+    @property
+    def rules(self) -> Rules:
+        return self.own.rules
+
+    def weighed(self, rules: Rules | None, own: bool = False) -> SimpleNamespace:
+        chosen, tables = self.own.rules if rules is None else rules, self.own.tables if rules is None or own else {}
         words = {name: (stream, word) for (_, stream), names in batches(chosen).items() for word, name in names}
         found: dict[str, Pair | None] = {}
         for name, rule in chosen.items():
@@ -132,13 +139,14 @@ class OneNode:
                 find = functools.partial(self._entries, name, rule, tables.get(name), words.get(name))
                 found[name] = Pair(find, rule.side)
         named = {name: Weight(pair, pair.cut if pair else None) for name, pair in found.items()}
-        return SimpleNamespace(stepsize=self.own.stepsize, **named)
+        return Weights(stepsize=self.own.stepsize, **named)
 
     def _entries(self, name: str, rule: Rule, tables: Any, place: tuple[Stream, int] | None, side: str) -> Array:
         own, mine = self.own, self.own.column if side == "column" else self.own.row
-        constant = np.ones((1, 1, 1)) if tables is None else tables[side == "column"]
-        if own.schedule is not None and tables is not None:
-            constant = constant[own.schedule[self.k]]
+        given = own.active if tables is None else tables
+        constant = np.ones((1, 1, 1)) if given is None else given[side == "column"]
+        if own.schedule is not None and given is not None:
+            constant = constant[own.schedule[max(self.k, 0)]]
         if place is None:
             return rule.weigh(np, mine.side, None, constant)
         if not (rule.pairwise or rule.side == side):
@@ -147,6 +155,11 @@ class OneNode:
         coordinates = own.coordinates if rule.per_coordinate else 1
         (raw,) = own.draws.four(np, rule.law, place[0], self.k, sender, receiver, coordinates, (place[1],))
         return rule.weigh(np, mine.side, raw, constant)
+
+    def shares(self, weight: Weight, side: str) -> tuple[Array, Array]:
+        pair: Any = weight.entries
+        mine = pair.column if side == "column" else pair.row
+        return weight.factor * mine[:1], weight.factor * mine[1:]
 
     def draw_stepsize(self, law: Any) -> Array:
         return self.own.draws.four(np, law, Stream(STEPSIZE), self.k, [self.own.me], [self.own.me], self.coordinates, (0,))[0]

@@ -15,8 +15,10 @@ from ..transcript import Transcript
 
 Array = np.ndarray
 ARRAYS = ("x", "error", "recorded", "messages", "bytes", "stepsize", "optimum", "trajectory")
-FACTS = ("algorithm", "iterations", "invariant", "seed", "backend", "spent", "parameters", "mechanisms", "provenance")
+FACTS = ("algorithm", "iterations", "invariant", "seed", "backend", "spent", "parameters", "mechanisms", "provenance", "advice")
 VERSION = 1
+GIVEN = "parameter."  # before the names of parameters that are arrays
+CLOSE, CRAWL = 1e-6, 0.999  # further than this from where it began, and slower than this: not converged
 
 
 @dataclass(repr=False)
@@ -42,6 +44,7 @@ class Result:
     spent: dict[str, float] | None = None  # epsilon and delta, where a method spends them
     audit: Any = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    advice: str | None = None  # what the adviser said of the stepsize, where it was asked
 
     @property
     def final(self) -> Array:
@@ -57,6 +60,17 @@ class Result:
         """Error ratio of one iteration to the next where it decays, above rounding: the median over the runs."""
         return float(np.median([_rate(self.recorded, e) for e in self.error]))
 
+    @property
+    def warning(self) -> str | None:
+        """That a run has not converged and will not soon; None where there is nothing to warn of."""
+        first, last, rate = np.median(self.error[:, 0]), np.median(self.final), self.rate()
+        rounding = 1e-12 * max(1.0, float(np.abs(self.optimum).max(initial=0.0)))
+        if not last > max(CLOSE * first, rounding) or not rate > CRAWL:
+            return None
+        if rate >= 1:
+            return "not converged, and not getting closer"
+        return f"not converged: about {np.log(10) / -np.log(rate):,.0f} iterations a digit"
+
     def plot(self, file: str | Path | None = None) -> Any:
         """Error against iteration: the median of the runs, and where nine in ten of them lie."""
         from ..plot import errors
@@ -68,11 +82,12 @@ class Result:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         facts = {name: getattr(self, name) for name in FACTS}
-        plain = lambda v: v if v is None or isinstance(v, bool | int | float) else str(v)
-        facts["parameters"] = {k: plain(v) for k, v in self.parameters.items()}
+        tables = {k: table for k, v in self.parameters.items() if (table := _table(v)) is not None}
+        facts["parameters"] = {k: _plain(v) for k, v in self.parameters.items() if k not in tables}
         facts["nothing"] = [k for k, v in self.parameters.items() if v is None]  # TOML has no word for it
         facts["recorded_messages"] = self.transcript is not None
         arrays = {name: value for name in ARRAYS if (value := getattr(self, name)) is not None}
+        arrays |= {GIVEN + name: table for name, table in tables.items()}
         np.savez_compressed(folder / "result.npz", **arrays)
         write_toml(folder / "result.toml", {"version": VERSION, **facts})
         if self.transcript is not None:
@@ -94,6 +109,8 @@ class Result:
         transcript = Transcript.load(folder / "transcript") if facts.pop("recorded_messages", False) else None
         about: dict[str, Any] = {name: facts.get(name) for name in FACTS}
         about["parameters"] |= dict.fromkeys(facts.get("nothing", []))
+        given = [name for name in arrays if name.startswith(GIVEN)]
+        about["parameters"] |= {name.removeprefix(GIVEN): arrays.pop(name) for name in given}
         return cls(**arrays, **about, transcript=transcript)
 
     def __repr__(self) -> str:
@@ -103,8 +120,25 @@ class Result:
         return (
             f"<{self.algorithm}: {n} nodes, d = {d}, {self.iterations} iterations ({self.backend}), stepsize {size}; "
             f"{many}final error {np.median(self.final):.2g}, rate {self.rate():.4f}, "
-            f"{int(self.bytes.sum()):,} bytes sent>"
+            f"{int(self.bytes.sum()):,} bytes sent{f'; {self.warning}' if self.warning else ''}>"
         )
+
+
+def _table(value: Any) -> Array | None:
+    """The parameters that are arrays of numbers (weights, say) go to the npz."""
+    if not isinstance(value, np.ndarray | list | tuple):
+        return None
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return None
+    return array if array.ndim and array.dtype.kind in "biuf" else None
+
+
+def _plain(value: Any) -> Any:
+    """A value as TOML has it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 def _rate(ks: Array, errors: Array) -> float:

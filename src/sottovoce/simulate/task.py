@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..draws import START, WEIGHTS, CounterDraws, Stream
-from ..errors import GraphError, ParameterError, ProblemError, WeightError
+from ..errors import GraphError, ParameterError, ProblemError
 from ..graph import Graph
 from ..laws import Law
 from ..layout import Columns, Layout, Rows, layout
 from ..problem import Problem
-from ..registry import Algorithm, Applied, Choice, algorithm, mechanism, settle, underscored
+from ..registry import Algorithm, Applied, algorithm, mechanism, settle, underscored
 from ..sequence import GraphSequence, as_graph
 from ..weights import Given, Rule, rule
+from . import checks
+from .checks import check_player as check_player
 from .weigh import Rules
 
 Array = np.ndarray
@@ -78,8 +80,9 @@ def prepare(
 ) -> Task:  # fmt: skip
     """Check everything and resolve it; `stepsize` is a number or one a node here."""
     method = algorithm(method)
-    _check_counts(iterations=iterations, every=every)
-    _check_tolerance(tolerance)
+    checks.check_counts(iterations=iterations, every=every)
+    checks.check_tolerance(tolerance)
+    checks.check_method(method)
     network, sequence = fit(method, problem, graph, iterations)
     numbers = run_numbers(runs)
     settled, stack = choose(method, parameters, mechanisms)
@@ -91,21 +94,10 @@ def prepare(
     )  # fmt: skip
 
 
-def _check_tolerance(tolerance: Any) -> None:
-    if tolerance is not None and not (isinstance(tolerance, int | float | np.number) and tolerance > 0):
-        raise ParameterError(f"tolerance must be a number above 0 (or None: play all iterations), not {tolerance!r}")
-
-
-def _check_counts(**counts: Any) -> None:
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name} must be a whole number, at least 1, not {value!r}")
-
-
 def run_numbers(runs: Any) -> Array:
     """How many runs, or which ones: runs=[17] plays run 17 of a thousand alone."""
     if np.ndim(runs) == 0:
-        _check_counts(runs=runs)
+        checks.check_counts(runs=runs)
         return np.arange(runs, dtype=np.uint64)
     numbers = np.asarray(list(runs))
     if not (numbers.ndim == 1 and len(numbers) and np.issubdtype(numbers.dtype, np.integer) and (numbers >= 0).all()):
@@ -117,6 +109,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
     """The graph (of a sequence: all its edges), refused with a reason where the method cannot run on it."""
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
+    checks.check_costs(method, problem)
     network = as_graph(graph)
     sequence = network.prepared(iterations) if isinstance(network, GraphSequence) else None
     if sequence is not None and method.graphs != "sequence":
@@ -125,6 +118,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
     assert isinstance(union, Graph)
     if problem.n != union.n:
         raise GraphError(f"the problem has {problem.n} nodes but the graph has {union.n}; they must be the same parties")
+    checks.check_labels(problem, union)
     pair = union.no_path()
     if pair is not None:
         a, b = (union.labels[i] for i in pair)
@@ -142,7 +136,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
 def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tuple[dict[str, Any], tuple[Applied, ...]]:
     """The parameters of the method, its weights among them, and the stack of mechanisms."""
     given = underscored(parameters)
-    chosen = {name: given.pop(name, default_of(w)) for name, w in method.weights.items()}
+    chosen = {name: given.pop(name, checks.default_of(w)) for name, w in method.weights.items()}
     known = [*method.parameters, *method.weights]
     for name in given:
         if name not in method.parameters:
@@ -150,7 +144,8 @@ def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tu
     settled = {**settle(method.name, method.parameters, given), **chosen}
     own = method.mechanisms(SimpleNamespace(**settled))
     stack = (*own, *applied(mechanisms))
-    check_stack(method, stack)
+    checks.check_stack(method, stack)
+    checks.check_used(method, settled)
     return settled, stack
 
 
@@ -161,23 +156,6 @@ def applied(mechanisms: Any) -> tuple[Applied, ...]:
     if isinstance(mechanisms, Mapping) or not isinstance(mechanisms, Iterable):
         raise ParameterError(f"mechanisms are names or mechanism('name', ...), one or a list of them, not {mechanisms!r}")
     return tuple(mechanism(m) for m in mechanisms)
-
-
-def check_stack(method: Algorithm, stack: Sequence[Applied]) -> None:
-    """Each mechanism is asked whether it can serve this method below those outside it."""
-    for i, applied in enumerate(stack):
-        reason = applied.mechanism.needs(method, applied.options, [a.mechanism for a in stack[i + 1 :]])
-        if reason:
-            raise ParameterError(f"{applied.mechanism.name} cannot be used with {method.name}: {reason}")
-        for other in stack[i + 1 :]:
-            a, b = applied.mechanism, other.mechanism
-            both = set(a.overrides) & set(b.overrides)
-            if both and (a is b or b.name not in a.allows or a.name not in b.allows):
-                raise ParameterError(f"{a.name} and {b.name} both change {', '.join(sorted(both))}; choose one of them")
-
-
-def default_of(choice: Any) -> Any:
-    return choice.default if isinstance(choice, Choice) else choice
 
 
 def weigh(
@@ -201,7 +179,7 @@ def weigh(
             continue
         constants = [one.constant(g) for g in graphs]
         if side == "both" and one.law is None:
-            _check_doubly(name, one, constants[0], graphs[0])
+            checks.check_doubly(name, one, constants, graphs)
         table = np.stack([_embedded(c, g, graph) for c, g in zip(constants, graphs, strict=True)])[..., None, None]
         if one.law is not None and not one.fresh:
             table = _drawn_once(one, table, graph, draws, i)
@@ -215,17 +193,6 @@ def _side(method: Algorithm, name: str) -> str:
     while isinstance(choice, str):
         choice = method.weights[choice]
     return choice.side
-
-
-def _check_doubly(name: str, one: Rule, constant: Array, graph: Graph) -> None:
-    entries = layout(graph)
-    for index, what in ((entries.target, "row"), (entries.source, "column")):
-        sums = np.bincount(index, constant, minlength=graph.n)
-        if np.abs(sums - 1).max() > 1e-9:
-            raise WeightError(
-                f"{name} must be doubly stochastic, but with the rule {one.name!r} {what} {int(np.abs(sums - 1).argmax())} "
-                f"sums to {sums[np.abs(sums - 1).argmax()]:.6g}; use 'sinkhorn' (any digraph) or 'metropolis' (two-way)"
-            )
 
 
 def _embedded(constant: Array, graph: Graph, union: Graph) -> Array:
@@ -279,8 +246,3 @@ def start(problem: Problem, x0: Any, seed: int, runs: Array) -> Array:
         raise ParameterError("x0 holds NaN or infinity")
     values = values[None] if values.ndim == 2 else values
     return np.ascontiguousarray(np.broadcast_to(np.moveaxis(values, 0, -1), (n, d, len(runs))))
-
-
-def with_iterations(task: Task, iterations: int) -> Task:
-    """The same task over another number of iterations."""
-    return replace(task, iterations=iterations)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..draws import SETUP
 from ..errors import ParameterError, RunError
-from .chronicle import Chronicle, Chunk, Played, distance
+from .chronicle import SETTLING, Chronicle, Chunk, Played, distance
 from .eager import acting_stack, still_acting
 from .onenode import OneNode, Own
 from .stack import advance, begin
@@ -99,6 +99,7 @@ def told(task: Task, answers: Array, shift: float, watch: Callable[[int], None])
     errors = distance(answers, task.problem.optimum)
     chronicle = Chronicle(task, errors[0], answers[0], watch)
     ks = chronicle.recorded(0, task.iterations)
-    none = np.zeros(1, int)
-    chronicle.add(Chunk(0, task.iterations, errors[ks], np.full(1, shift), none, None, answers[ks] if task.record else None))
+    none, peak = np.zeros(1, int), errors[task.settled : task.settled + SETTLING + 1].max(0, initial=0)
+    kept = answers[ks] if task.record else None
+    chronicle.add(Chunk(0, task.iterations, errors[ks], np.full(1, shift), none, peak, answers[-1], None, kept))
     return chronicle.finish(answers[-1])

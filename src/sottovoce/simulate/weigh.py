@@ -27,13 +27,20 @@ AHEAD = 256  # iterations drawn ahead at most
 class Weigher:
     """Weights by their rules: `tables` holds each rule's constant, per graph of a sequence where `schedule` is given."""
 
-    def __init__(self, rules: Rules, tables: dict[str, Array], schedule: Array | None = None, aids: Any = None):
+    def __init__(self, rules: Rules, tables: dict[str, Array], schedule: Array | None = None, aids: Any = None, active: Any = None):
         self.rules, self.tables, self.schedule = rules, tables, schedule
+        self.active: Array | None = active  # of a sequence: which entries each graph has, (graphs, entries, 1, 1)
         self.aids: Aids = aids or {}  # what else a drawn rule works with
 
-    def weights(self, stage: Any, k: Any, rules: Rules | None = None) -> dict[str, Array]:
-        """Name -> entries, None for the identity."""
-        rules, tables = (self.rules, self.tables) if rules is None else (rules, {})
+    def weights(self, stage: Any, k: Any, rules: Rules | None = None, own: bool = False) -> dict[str, Array]:
+        """Name -> entries, None for the identity. `rules` are a mechanism's; `own`: they are the method's own, somewhat changed,
+        and have its constants."""
+        return self._found(stage, k, self.rules if rules is None else rules, self.tables if rules is None or own else {})
+
+    def forget(self) -> None:
+        """Nothing is kept from one iteration to the next here."""
+
+    def _found(self, stage: Any, k: Any, rules: Rules, tables: dict[str, Array]) -> dict[str, Array]:
         raws = self._raws(stage, k, rules)
         found: dict[str, Array] = {}
         for name, rule in rules.items():
@@ -55,7 +62,7 @@ class Weigher:
 
     def _constant(self, tables: dict[str, Array], name: str, k: Any) -> Array:
         if name not in tables:
-            return ONE
+            return ONE if self.active is None else self.active[self._graph(k)]
         return tables[name] if self.schedule is None else tables[name][self._graph(k)]
 
     def _graph(self, k: Any) -> Any:
@@ -132,29 +139,33 @@ def _ends(stage: Any, rule: Any) -> tuple[Array, Array]:
 class BlockWeigher(Weigher):
     """The eager player's: many iterations at a time."""
 
-    def __init__(self, rules: Rules, tables: dict[str, Array], schedule: Array | None, until: int, aids: Any = None):
-        super().__init__(rules, tables, schedule, aids)
+    def __init__(self, rules: Rules, tables: dict[str, Array], schedule: Any, until: int, aids: Any = None, active: Any = None):
+        super().__init__(rules, tables, schedule, aids, active)
         self.until = until  # nothing is drawn for this iteration and later ones
         self._blocks: dict[Any, tuple[int, int, Any]] = {}
         self._fixed: dict[str, Array] | None = None
 
-    def weights(self, stage: Any, k: int, rules: Rules | None = None) -> dict[str, Array]:
+    def weights(self, stage: Any, k: int, rules: Rules | None = None, own: bool = False) -> dict[str, Array]:
         if self._fixed is not None and rules is None:
             return self._fixed
-        key = None if rules is None else tuple(rules.items())
+        key = None if rules is None else (own, tuple(rules.items()))
         first, last, block = self._blocks.get(key, (0, 0, {}))
         if not first <= k < last:
-            chosen = self.rules if rules is None else rules
-            if not any(drawn(rule) for rule in chosen.values()) and self.schedule is None:
-                self._fixed = super().weights(stage, k, rules)
+            chosen, tables = self.rules if rules is None else rules, self.tables if rules is None or own else {}
+            if rules is None and self.schedule is None and not any(drawn(rule) for rule in chosen.values()):
+                self._fixed = self._found(stage, k, chosen, tables)
                 return self._fixed
             size = self._bytes(stage, chosen)
             if size > LIMIT:
-                return self._piecewise(stage, k, chosen, {} if rules else self.tables)
+                return self._piecewise(stage, k, chosen, tables)
             first, last = k, max(k + 1, min(self.until, k + AHEAD, k + int(BLOCK / size)))
-            block = super().weights(stage, np.arange(first, last), rules)
+            block = self._found(stage, np.arange(first, last), chosen, tables)
             self._blocks[key] = (first, last, block)
         return self._at(block, k - first)
+
+    def forget(self) -> None:
+        """What was drawn ahead: the next loop's mechanisms may ask for other draws under the same names."""
+        self._blocks.clear()
 
     @staticmethod
     def _at(block: dict[str, Array], t: int) -> dict[str, Array]:
@@ -176,7 +187,7 @@ class BlockWeigher(Weigher):
         for name, rule in rules.items():
             if name not in which or not isinstance(rule, Rule):
                 plain: Rules = {} if isinstance(rule, str) else {name: rule}
-                found[name] = found[rule] if isinstance(rule, str) else super().weights(stage, k, plain)[name]
+                found[name] = found[rule] if isinstance(rule, str) else self._found(stage, k, plain, tables)[name]
                 continue
             stream, word, batch = which[name]
             coordinates = stage.coordinates if batch.per_coordinate else 1

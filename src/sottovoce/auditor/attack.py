@@ -1,0 +1,117 @@
+"""An attack: a function of a View, what it uses, its idea, and a control that it must break.
+
+An attack returns estimates and is never told how good they are; `error_of` holds an estimate against the Truth.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ParameterError
+from ..view import Truth, View
+
+Array = np.ndarray
+ASSETS = ("offset", "curvature", "along-the-way", "record", "group-sum", "start")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What an attack says of a node (or of the sum over a group of nodes).
+
+    offset         the gradient at one point: value (d,), at (d,)
+    curvature      the Hessian: value (d, d)
+    along-the-way  gradients at several points: value (m, d), at (m, d)
+    record         the features of a single record: value (d,), up_to "sign"
+    group-sum      the sum of the gradients of `nodes`, each at its own point: value (m, d), at (m, len(nodes), d)
+    start          x^0: value (d,)
+    """
+
+    nodes: tuple[int, ...]
+    asset: str
+    value: Array
+    at: Array | None = None
+    up_to: str | None = None  # None, "scale" or "sign"
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """A way of reading something from a View."""
+
+    name: str
+    id: str  # A1, A2, ...
+    assets: tuple[str, ...]
+    uses: str  # what it needs to see, in a line
+    idea: str  # three lines at most
+    metric: str
+    run: Callable[[View, int], list[Estimate]]  # (view, victim) -> estimates, [] where it cannot say anything
+    control: Callable[[], tuple[Any, int, Any]]  # -> (view, victim, truth) that it must read
+
+
+_ATTACKS: dict[str, Attack] = {}
+
+
+def register(attack: Attack) -> None:
+    """Make it known; a file of attacks/ ends with this."""
+    if attack.name in _ATTACKS and _ATTACKS[attack.name] is not attack:
+        raise ParameterError(f"the attack {attack.name!r} is registered twice")
+    _ATTACKS[attack.name] = attack
+
+
+@functools.cache
+def _discover() -> None:
+    package = importlib.import_module(f"{__package__}.attacks")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def attacks() -> dict[str, Attack]:
+    """All attacks by name, in the order of their numbers."""
+    _discover()
+    return dict(sorted(_ATTACKS.items(), key=lambda item: int(item[1].id[1:])))
+
+
+def error_of(estimate: Estimate, truth: Truth) -> float:
+    """Relative error of an estimate, up to what it says it is up to; infinite where it says nothing finite."""
+    if not np.isfinite(estimate.value).all():
+        return float("inf")
+    return _distance(estimate.value, truth_for(estimate, truth), estimate.up_to)
+
+
+def truth_for(estimate: Estimate, truth: Truth) -> Array:
+    """The number that an estimate is about."""
+    problem, d = truth.problem, truth.problem.d
+    if estimate.asset == "start":
+        return np.asarray(truth.states[-1]["x"])[estimate.nodes[0], :, 0]
+    if estimate.asset == "curvature":
+        return problem.hessian(problem.optimum)[list(estimate.nodes)].sum(0)
+    if estimate.asset == "record":
+        values, vectors = np.linalg.eigh(problem.hessian(problem.optimum)[estimate.nodes[0]])
+        return vectors[:, -1] * np.sqrt(max(values[-1], 0.0))
+    assert estimate.at is not None
+    points = np.asarray(estimate.at, dtype=float).reshape(-1, len(estimate.nodes) if estimate.asset == "group-sum" else 1, d)
+    return np.array([_sum_of_gradients(problem, estimate.nodes, p) for p in points]).reshape(estimate.value.shape)
+
+
+def _sum_of_gradients(problem: Any, nodes: tuple[int, ...], points: Array) -> Array:
+    x = np.zeros((problem.n, problem.d))
+    x[list(nodes)] = points
+    return problem.gradient(x)[list(nodes)].sum(0)
+
+
+def _distance(value: Array, truth: Array, up_to: str | None) -> float:
+    size = np.linalg.norm(truth)
+    if size == 0:
+        return float(np.linalg.norm(value))
+    if up_to == "sign":
+        return float(min(np.linalg.norm(value - truth), np.linalg.norm(value + truth)) / size)
+    if up_to == "scale":
+        a, b = value.ravel() / max(np.linalg.norm(value), 1e-300), truth.ravel() / size
+        return float(min(np.linalg.norm(a - b), np.linalg.norm(a + b)))
+    return float(np.linalg.norm(value - truth) / size)

@@ -1,0 +1,1 @@
+"""One file an attack; found by being there."""
