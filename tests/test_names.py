@@ -11,7 +11,8 @@ import types
 import sottovoce as sv
 
 NAMES = {
-    "Algorithm", "Graph", "GraphSequence", "Mechanism", "Parameter", "Problem", "Result", "Transcript",
+    "Algorithm", "Graph", "GraphSequence", "Mechanism", "Parameter", "Problem", "Report", "Result", "Transcript", "View",
+    "audit", "audit_transcript",
     "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "register", "registry", "rows", "run",
     "stepsize",
 }  # fmt: skip

@@ -14,6 +14,7 @@ import scipy.stats
 import sottovoce as sv
 from sottovoce.auditor.plausible import log_density
 from sottovoce.auditor.witness import Excluded, NoWitness, TamperedWitness, witness, witnesses
+from sottovoce.auditor.witness_files import write
 from sottovoce.auditor.worlds import (
     Iteration,
     Quadratics,
@@ -454,7 +455,7 @@ def test_volume_is_the_determinant_of_the_construction():
 def test_two_worlds_side_by_side(tmp_path):
     world = rational(sv.Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0), (1, 0), (0, 2)]), 2, 1, 3)
     found = witness(world, 0, DELTA, [3])
-    about = tomllib.loads((found.save(tmp_path) / "witness.toml").read_text())
+    about = tomllib.loads((write(found, tmp_path) / "witness.toml").read_text())
     assert (about["delta"], about["difference"], about["coalition"]) == (["22/7", "-5/7"], 0, [3])
     read = lambda name: list(csv.DictReader((tmp_path / f"{name}.csv").read_text().splitlines()))
     tables = {name: read(name) for name in ("costs", "draws", "view")}

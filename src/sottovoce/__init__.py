@@ -13,6 +13,9 @@ from . import errors as errors
 from . import graphs as graphs
 from . import problems as problems
 from . import registry as registry
+from .auditing import audit as audit
+from .auditing import audit_transcript as audit_transcript
+from .auditor.report import Report as Report
 from .graph import Graph as Graph
 from .problem import Problem as Problem
 from .registry import Algorithm as Algorithm
@@ -30,3 +33,4 @@ from .simulate.result import Result as Result
 from .stepsize import stepsize as stepsize
 from .transcript import Transcript as Transcript
 from .version import __version__ as __version__
+from .view import View as View

@@ -1,77 +1,85 @@
 """The least changes that lift a verdict: each is tried and audited again before it is said.
 
-Tried, in this order: links that are sealed (against a wire-tapper), a random start, late weights that stay secret, an edge to
-somebody who is not among the curious.
+Tried, the least first: links that are sealed (against a wire-tapper); a random start of one iteration; an edge to somebody who is
+not among the curious; late weights that stay secret.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from .auditor.report import Report, name_of
+from .auditor.names import adversary_name, node_name
+from .auditor.report import Report
 from .auditor.verdict import Verdict
 from .errors import SottovoceError
 from .graph import Graph
 
-MOST = 6  # proposals that are tried
-WORST = ("READ", "READ UP TO")
+WORST = ("READ", "READ UP TO", "NARROWED")
+SECRET = "secret-late-weights:each=coordinate"
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A change: more mechanisms, or another graph."""
+    """A change: another mechanism, a parameter of the method, or another graph."""
 
     text: str
-    mechanisms: tuple[Any, ...] = ()
+    mechanisms: tuple[str, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
     graph: Graph | None = None
 
 
 def advice_for(
-    report: Report, audit: Callable[..., Report], method: Any, problem: Any, graph: Any, mechanisms: tuple[Any, ...],
-    options: dict[str, Any],
-) -> tuple[str, ...]:  # fmt: skip
-    """What helped, in words; what did not help is said too."""
+    report: Report, audit: Callable[..., Report], method: Any, problem: Any, graph: Any, played: dict[str, Any]
+) -> tuple[str, ...]:
+    """For the worst verdict on each asset, the least change that lifts it; what none of them lifts is said too."""
     if not isinstance(graph, Graph):
         return ()
-    said: list[str] = []
+    said = []
     for verdict in _one_of_each(report):
-        for proposal in _proposals(verdict, graph, mechanisms):
-            if len(said) >= MOST:
-                return tuple(said)
-            line = _tried(proposal, verdict, audit, method, problem, graph, mechanisms, options)
-            if line is not None and line not in said:
-                said.append(line)
+        whom, who = node_name(verdict.node, graph.labels), adversary_name(verdict.adversary, graph.labels)
+        what = f"{verdict.asset} of {whom} against {who}"
+        tried = []
+        for proposal in _proposals(verdict, graph, played):
+            now = _again(proposal, verdict, audit, method, problem, graph, played)
+            if now is not None and now.protection > verdict.protection:
+                said.append(f"{what}: {proposal.text} turns {verdict.verdict} into {now.verdict}")
+                break
+            tried.append(proposal.text)
+        else:
+            said.append(f"{what} stays {verdict.verdict}: {'; '.join(tried) or 'nothing that could be tried fits'}")
     return tuple(said)
 
 
 def _one_of_each(report: Report) -> Iterator[Verdict]:
-    """The worst verdicts, one an asset and kind of adversary."""
+    """The worst verdict on each asset, for each kind of adversary."""
     seen = set()
-    for verdict in sorted(report.verdicts, key=lambda v: (v.protection, v.node)):
+    for verdict in sorted(report.verdicts, key=lambda v: (v.protection, len(v.adversary), v.node)):
         kind = (verdict.asset, isinstance(verdict.adversary, str))
-        if verdict.verdict in WORST and kind not in seen:
+        if verdict.verdict in WORST and verdict.asset != "start" and kind not in seen:  # x^0 tells nothing if it is drawn
             seen.add(kind)
             yield verdict
 
 
-def _proposals(verdict: Verdict, graph: Graph, mechanisms: tuple[Any, ...]) -> Iterator[Proposal]:
-    have = {applied.mechanism.name for applied in mechanisms}
-    if verdict.adversary == "wire":
+def _proposals(verdict: Verdict, graph: Graph, played: dict[str, Any]) -> Iterator[Proposal]:
+    have = {applied.mechanism.name for applied in played["mechanisms"]}
+    if isinstance(verdict.adversary, str):
         if "encrypted-links" not in have:
-            yield Proposal("seal the links (mechanism encrypted-links)", ("encrypted-links",))
+            yield Proposal("sealing the links (mechanism encrypted-links)", ("encrypted-links",))
         return
-    if "random-start" not in have:
+    if played.get("K") == 0:
+        yield Proposal("a random start (K=1)", parameters={"K": 1})
+    elif "K" not in played and "random-start" not in have:
         yield Proposal("a random start (mechanism random-start:K=1)", ("random-start:K=1",))
-    if "secret-late-weights" not in have:
-        secret = "secret-late-weights:each=coordinate"
-        yield Proposal(f"late weights that stay secret ({secret})", (secret,))
     other = _stranger(graph, verdict)
     if other is not None:
         a, b = verdict.node, other
+        ends = " and ".join(str(graph.labels[i]) for i in (a, b))
         wider = Graph(graph.n, [*graph.edges, (a, b), (b, a)], labels=graph.labels)
-        yield Proposal(f"an edge both ways between {a} and {b}", graph=wider)
+        yield Proposal(f"an edge both ways between {ends}", graph=wider)
+    if "secret-late-weights" not in have:
+        yield Proposal(f"late weights that stay secret (mechanism {SECRET})", (SECRET,))
 
 
 def _stranger(graph: Graph, verdict: Verdict) -> int | None:
@@ -80,22 +88,18 @@ def _stranger(graph: Graph, verdict: Verdict) -> int | None:
     return next((j for j in range(graph.n) if j not in near), None)
 
 
-def _tried(
+def _again(
     proposal: Proposal, verdict: Verdict, audit: Callable[..., Report], method: Any, problem: Any, graph: Graph,
-    mechanisms: tuple[Any, ...], options: dict[str, Any],
-) -> str | None:  # fmt: skip
-    who: dict[str, Any] = {"wiretap": True} if isinstance(verdict.adversary, str) else {"curious": [set(verdict.adversary)]}
+    played: dict[str, Any],
+) -> Verdict | None:  # fmt: skip
+    """The verdict after the change; None where the change does not fit the method."""
+    who = {"curious": [], "wiretap": True} if isinstance(verdict.adversary, str) else {"curious": [set(verdict.adversary)]}
+    options: dict[str, Any] = {**played, **proposal.parameters, **who, "victims": [verdict.node], "advise": False}
+    options["mechanisms"] = (*played["mechanisms"], *proposal.mechanisms)
+    if proposal.graph is not None:
+        options["stepsize"] = "auto"  # what suited the graph may not suit the wider one
     try:
-        again = audit(
-            method, problem, proposal.graph or graph, mechanisms=(*mechanisms, *proposal.mechanisms), victims=[verdict.node],
-            advise=False, **who, **options,
-        )  # fmt: skip
+        again = audit(method, problem, proposal.graph or graph, **options)
     except SottovoceError:
-        return None  # it does not fit this method
-    now = next((v for v in again.of(verdict.node, verdict.asset) if v.adversary == verdict.adversary), None)
-    if now is None:
         return None
-    against = f"{'a ' if verdict.adversary == 'wire' else ''}{name_of(verdict.adversary)}"
-    what = f"{verdict.asset} of node {verdict.node} against {against}"
-    change = f"{verdict.verdict} to {now.verdict}" if now.protection > verdict.protection else f"stays {now.verdict}"
-    return f"{proposal.text}: {what}: {change}"
+    return next(iter(again.of(verdict.node, verdict.asset, verdict.adversary)), None)

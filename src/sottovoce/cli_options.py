@@ -76,6 +76,12 @@ class Auditing(Setting):
     """Repetitions with other random numbers."""
     seed: int = 0
     """The same seed gives the same report."""
+    side_information: str | None = None
+    """Known of all values: low=0,high=1,integer=true."""
+    advise: Annotated[bool, Parameter(negative="--no-advise")] = True
+    """Try what would help, and audit it again."""
+    witness: str | None = None
+    """Write the two worlds of each witness into here."""
     html: str | None = None
     """Write the report as a page into this file."""
 

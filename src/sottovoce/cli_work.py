@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from .transcript import Transcript
 
 if TYPE_CHECKING:
     from .auditor.report import Report
+    from .auditor.verdict import Verdict
     from .cli_options import Auditing, Playing, Setting
     from .stepsize import Advice
 
@@ -89,21 +91,23 @@ def stepsize(text: str, setting: Setting) -> dict[str, Any]:
 
 def audit(text: str, auditing: Auditing) -> Report:
     """Audit a rehearsal, or the transcript in a folder; write the page."""
-    from .auditing import audit, audit_transcript
+    from .auditing import audit, audit_transcript, with_commands
 
     if auditing.html is not None:
         _check_page(auditing.html)
+    told = parse_options(auditing.side_information or "")
     if Path(text).is_dir():
         transcript = _transcript(text, auditing)
-        graph = Graph(transcript.header["graph"]["n"], transcript.edges)
-        report = audit_transcript(transcript, **_adversaries(auditing, graph))
+        asked = _adversaries(auditing, transcript.graph)
+        report, seed = audit_transcript(transcript, side_information=told, worlds=auditing.witness, **asked), None
     else:
         name, own = method(text, auditing.set)
         problem, graph = scene(auditing)
         options = {name: getattr(auditing, name) for name in ("iterations", "runs", "seed")}
-        options |= {"mechanisms": auditing.mechanism, "stepsize": step(auditing.stepsize), **own}
-        report = audit(name, problem, graph, **_adversaries(auditing, graph), **options)
-    report.facts.setdefault("command", _command(text, auditing))
+        options |= {"mechanisms": auditing.mechanism, "stepsize": step(auditing.stepsize), "advise": auditing.advise, **own}
+        options |= {"side_information": told, "worlds": auditing.witness, **_adversaries(auditing, graph)}
+        report, seed = audit(name, problem, graph, **options), auditing.seed
+    report = with_commands(report, functools.partial(_command, text, auditing), seed)
     if auditing.html is not None:
         report.save(auditing.html)
     return report
@@ -148,13 +152,19 @@ def _check_page(file: str) -> None:
         raise InputError(f"there is no folder {path.parent}, where {path.name} should go; make it first")
 
 
-def _command(text: str, auditing: Auditing) -> str:
-    """The line that gives the same report again."""
+def _command(text: str, auditing: Auditing, verdict: Verdict | None = None) -> str:
+    """The line that gives the same report, or the same verdict, again."""
     words = ["sottovoce", "audit", text]
+    if verdict is not None:
+        wire = isinstance(verdict.adversary, str)
+        who: dict[str, Any] = {"wiretap": True} if wire else {"curious": (",".join(map(str, verdict.adversary)),), "wiretap": False}
+        auditing = replace(auditing, victims=str(verdict.node), at_most=None, advise=False, **who)
     for field in fields(auditing):
         value, flag = getattr(auditing, field.name), "--" + field.name.replace("_", "-")
-        if value == field.default or field.name in ("json", "html"):
+        if value == field.default or field.name in ("json", "html", "witness"):
             continue
+        if value is False:
+            flag, value = "--no-" + field.name.replace("_", "-"), True
         words += [flag] if value is True else [w for v in (value if isinstance(value, tuple) else (value,)) for w in (flag, str(v))]
     return shlex.join(words)
 

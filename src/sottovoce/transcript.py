@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import InputError
+from .graph import Graph
 from .layout import Layout, layout
 from .tables import write_toml
 
@@ -106,6 +107,11 @@ class Transcript:
     def iterations(self) -> int:
         return max(self.states, default=-1) + 1
 
+    @property
+    def graph(self) -> Graph:
+        """Who can send to whom, with the names of the nodes where they have any."""
+        return Graph(self.header["graph"]["n"], self.edges, labels=self.header["graph"].get("labels"))
+
     def save(self, folder: str | Path) -> Path:
         """Write transcript.toml and transcript.npz into a folder."""
         folder = Path(folder)
@@ -159,7 +165,7 @@ def written(task: Any, played: Any) -> Transcript:
         "mechanisms": [repr(a) for a in task.mechanisms],
         "settled": task.settled,
         "stepsize": [float(s) for s in task.stepsize[:, 0, 0]],
-        "graph": {"n": task.graph.n, "edges": [list(e) for e in task.graph.edges]},
+        "graph": {"n": task.graph.n, "edges": [list(e) for e in task.graph.edges], **_labels(task.graph)},
         "coordinates": task.problem.d,
         "runs": [int(r) for r in task.runs],
         "seed": task.seed,
@@ -169,6 +175,11 @@ def written(task: Any, played: Any) -> Transcript:
     sent = Messages(tapes, layout(task.graph), up)
     wire = on_wire(task.mechanisms, sent)
     return Transcript(header, sent, Draws(tapes), States(tapes), task.graph.edges, task.problem, wire)
+
+
+def _labels(graph: Graph) -> dict[str, list[str]]:
+    """The names of the nodes, where they are not their numbers."""
+    return {} if graph.labels == tuple(range(graph.n)) else {"labels": [str(label) for label in graph.labels]}
 
 
 def on_wire(stack: Sequence[Any], sent: Messages) -> Mapping[tuple[int, int], np.ndarray]:

@@ -40,6 +40,16 @@ class Estimate:
     up_to: str | None = None  # None, "scale" or "sign"
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What an attack learns that is no estimate: bits a coordinate of one asset, over a prior."""
+
+    asset: str
+    bits: float
+    declared: bool  # the prior is the declared side information; else it is the attack's own, and this only stands beside
+    text: str
+
+
 @dataclass(frozen=True, eq=False)
 class Attack:
     """A way of reading something from a View."""
@@ -52,6 +62,7 @@ class Attack:
     metric: str
     run: Callable[[View, int], list[Estimate]]  # (view, victim) -> estimates, [] where it cannot say anything
     control: Callable[[], tuple[Any, int, Any]]  # -> (view, victim, truth) that it must read
+    measure: Callable[[View, int], Measured | None] = lambda view, victim: None  # (view, victim) -> bits, where it has no estimate
 
 
 _ATTACKS: dict[str, Attack] = {}

@@ -8,13 +8,13 @@ from typing import Any
 from . import names, words
 from .drawing import CLASS
 from .markup import Html, box, tag
-from .report import Report
+from .outcome import Outcome
 from .verdict import Verdict
 
 COLUMNS = 30  # adversaries, the worst ones
 
 
-def heatmap(report: Report, labels: Sequence[str]) -> Html:
+def heatmap(report: Outcome, labels: Sequence[str]) -> Html:
     """Node against adversary, the worst over what the node holds."""
     cells: dict[tuple[int, Any], Verdict] = {}
     for v in report.verdicts:

@@ -2,102 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
 from typing import Any
-
-import numpy as np
 
 from ..graph import Graph
 from ..view import Truth, View
-from .attack import ASSETS, Attack, attacks, error_of
+from .attack import ASSETS, Attack, Estimate, attacks, error_of
+from .heldout import error_ahead, parted
 from .theorems import standing, standing_wiretap
 from .verdict import Verdict, strongest, word_for
 
 Adversary = tuple[int, ...] | str
-ViewOf = Callable[[Adversary], View]
-AFFINE = ("offset",)  # what a witness can speak of: a constant shift of one gradient
+Readings = dict[tuple[int, str], list[Verdict]]
+Beside = dict[tuple[int, str], dict[str, Any]]  # what stands beside a verdict: bits that are no estimate
+Witness = Callable[[int, tuple[int, ...]], dict[str, Any] | None]
+AFFINE = "offset"  # what a witness can speak of: a constant shift of one gradient
+WHOLE = 4  # members up to which a coalition is asked through all of its subsets; beyond, through each member and all together
 
 
-def judge(
-    view_of: ViewOf, truth: Truth | None, graph: Graph, adversaries: Iterable[Adversary], victims: Iterable[int],
-    witness: Callable[[int, tuple[int, ...]], dict[str, Any] | None], gallery: Iterable[Attack] | None = None,
-) -> list[Verdict]:  # fmt: skip
-    """One verdict for each victim, asset and adversary."""
-    gallery, victims = list(attacks().values() if gallery is None else gallery), list(victims)
-    found: list[Verdict] = []
-    alone: dict[Adversary, dict[tuple[int, str], list[Verdict]]] = {}
-    for adversary in adversaries:
-        readings = alone.setdefault(adversary, read(view_of(adversary), adversary, truth, victims, gallery))
-        for member in adversary if isinstance(adversary, tuple) and len(adversary) > 1 else ():
-            if (member,) not in alone:
-                alone[(member,)] = read(view_of((member,)), (member,), truth, victims, gallery)
-            readings = _joined(readings, alone[(member,)], adversary)
-        for victim in victims:
-            if not (isinstance(adversary, tuple) and victim in adversary):
-                found += [_decide(readings, victim, asset, adversary, graph, witness) for asset in ASSETS]
-    return found
+class Judge:
+    """Reads each view once, and decides."""
+
+    def __init__(
+        self, view_of: Callable[[Adversary], View], truth: Truth | None, graph: Graph, victims: Iterable[int], witness: Witness,
+        gallery: Iterable[Attack] | None = None,
+    ):  # fmt: skip
+        self.view_of, self.truth, self.graph, self.witness = view_of, truth, graph, witness
+        self.victims, self.gallery = list(victims), list(attacks().values() if gallery is None else gallery)
+        self.readings = functools.cache(self._readings)
+
+    def verdicts(self, adversary: Adversary) -> Iterator[Verdict]:
+        """One for each victim and asset; a coalition inherits what any part of it can do."""
+        readings, beside = self.readings(adversary)
+        joined = {key: list(found) for key, found in readings.items()}
+        for part in parts_of(adversary):
+            for key, found in self.readings(part)[0].items():
+                joined.setdefault(key, []).extend(_by(part, adversary, v) for v in found)
+        for victim in self.victims:
+            if isinstance(adversary, str) or victim not in adversary:
+                yield from (self._decided(joined, beside, victim, asset, adversary) for asset in ASSETS)
+
+    def _readings(self, adversary: Adversary) -> tuple[Readings, Beside]:
+        """What the attacks read from a view, scored, and what they measured."""
+        view = self.view_of(adversary)
+        readings: Readings = {}
+        beside: Beside = {}
+        for victim in (v for v in self.victims if v not in view.coalition):
+            for attack in self.gallery:
+                for asset, word, evidence in self._read(view, victim, attack):
+                    readings.setdefault((victim, asset), []).append(Verdict(victim, asset, adversary, word, evidence))
+                if (measured := attack.measure(view, victim)) is not None:
+                    beside[victim, measured.asset] = {"bits": measured.bits, "beside": measured.text}
+        return readings, beside
+
+    def _read(self, view: View, victim: int, attack: Attack) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """(asset, word, evidence) of whatever is better than a guess."""
+        told = {"attack": attack.id, "name": attack.name}
+        for estimate, error in self._scored(view, victim, attack):
+            word = word_for(estimate, error)
+            if word is not None and victim in estimate.nodes:
+                yield estimate.asset, word, {**told, "error": float(error), "text": _told(estimate, word)}
+        measured = attack.measure(view, victim)
+        if measured is not None and measured.declared and measured.bits >= 1:
+            yield measured.asset, "NARROWED", {**told, "bits": measured.bits, "text": measured.text}
+
+    def _scored(self, view: View, victim: int, attack: Attack) -> Iterator[tuple[Estimate, float]]:
+        """Estimates with their errors: against the truth, or, where there is none, against messages that were held back."""
+        if self.truth is not None:
+            yield from ((e, error_of(e, self.truth)) for e in attack.run(view, victim))
+            return
+        parts = self._parted(view)
+        if parts is not None:
+            yield from ((e, error_ahead(e, *parts)) for e in attack.run(parts[0], victim))
+
+    @staticmethod
+    def _parted(view: View) -> tuple[View, View] | None:
+        memo: dict[Any, Any] = view.__dict__
+        if "_parted" not in memo:
+            memo["_parted"] = parted(view)
+        return memo["_parted"]
+
+    def _decided(self, readings: Readings, beside: Beside, victim: int, asset: str, adversary: Adversary) -> Verdict:
+        if (victim, asset) in readings:
+            return strongest(readings[victim, asset])
+        told = beside.get((victim, asset), {})
+        if asset != AFFINE:
+            return Verdict(victim, asset, adversary, "NOT DECIDED", dict(told))
+        if isinstance(adversary, str):
+            sealed = self.view_of(adversary).wire  # the theorem speaks of links in the clear
+            text = {} if sealed else {"text": standing_wiretap(self.graph, victim).equation}
+            return Verdict(victim, asset, adversary, "NOT DECIDED", {**told, **text})
+        stands = standing(self.graph, victim, frozenset(adversary))
+        evidence = self.witness(victim, adversary) if stands.protected else None
+        if evidence is not None:
+            return Verdict(victim, asset, adversary, "WITNESSED", {**told, **evidence, "theorem": stands.theorem})
+        return Verdict(victim, asset, adversary, "NOT DECIDED", {**told, "theorem": stands.theorem, "text": stands.equation})
 
 
-def read(
-    view: View, adversary: Adversary, truth: Truth | None, victims: Iterable[int], gallery: list[Attack]
-) -> dict[tuple[int, str], list[Verdict]]:
-    """What the attacks read from a view, scored."""
-    readings: dict[tuple[int, str], list[Verdict]] = {}
-    for victim in victims:
-        if victim in view.coalition or truth is None:
-            continue
-        for attack in gallery:
-            for estimate in attack.run(view, victim):
-                error = error_of(estimate, truth)
-                word = word_for(estimate, error)
-                if word is not None and victim in estimate.nodes:
-                    evidence = {"attack": attack.id, "name": attack.name, "error": float(error), "text": _told(estimate, word)}
-                    readings.setdefault((victim, estimate.asset), []).append(
-                        Verdict(victim, estimate.asset, adversary, word, evidence)
-                    )
-    return readings
+def parts_of(adversary: Adversary) -> Iterator[tuple[int, ...]]:
+    """The smaller coalitions that are asked on behalf of a larger one."""
+    if isinstance(adversary, tuple):
+        sizes = range(1, len(adversary)) if len(adversary) <= WHOLE else (1,)
+        for size in sizes:
+            yield from combinations(adversary, size)
 
 
-def _told(estimate: Any, word: str) -> str:
+def _by(part: tuple[int, ...], adversary: Adversary, v: Verdict) -> Verdict:
+    return Verdict(v.node, v.asset, adversary, v.verdict, {**v.evidence, "by": list(part)})
+
+
+def _told(estimate: Estimate, word: str) -> str:
     if len(estimate.nodes) > 1:
         return f"the sum over the nodes {', '.join(map(str, estimate.nodes))}"
     return f"up to {estimate.up_to}" if estimate.up_to else {"READ": "reproduced", "NARROWED": "better than a guess"}.get(word, "")
-
-
-def _joined(mine: dict[Any, list[Verdict]], member: dict[Any, list[Verdict]], adversary: Adversary) -> dict[Any, list[Verdict]]:
-    joined = {key: list(values) for key, values in mine.items()}
-    for key, values in member.items():
-        inherited = [Verdict(v.node, v.asset, adversary, v.verdict, {**v.evidence, "by": list(v.adversary)}) for v in values]
-        joined.setdefault(key, []).extend(inherited)
-    return joined
-
-
-def _decide(
-    readings: dict[tuple[int, str], list[Verdict]], victim: int, asset: str, adversary: Adversary, graph: Graph, witness: Any
-) -> Verdict:
-    if (victim, asset) in readings:
-        return strongest(readings[victim, asset])
-    if asset in AFFINE and isinstance(adversary, tuple):
-        stands = standing(graph, victim, frozenset(adversary))
-        evidence = witness(victim, adversary) if stands.protected else None
-        if evidence is not None:
-            return Verdict(victim, asset, adversary, "WITNESSED", {**evidence, "theorem": stands.theorem})
-        return Verdict(victim, asset, adversary, "NOT DECIDED", {"theorem": stands.theorem, "text": stands.equation})
-    text = standing_wiretap(graph, victim).equation if adversary == "wire" else ""
-    return Verdict(victim, asset, adversary, "NOT DECIDED", {"text": text} if text and asset in AFFINE else {})
-
-
-def public(graph: Graph) -> list[str]:
-    """What everybody learns by design, whatever the method."""
-    return [
-        "the optimum x* and the late iterates, which are near it",
-        "the sum of all gradients (it vanishes at x*), hence the gradient at x* of everybody else together",
-        "who can send to whom, the method, its parameters and laws, and from K on the weights, as the paper assumes",
-        f"how many parties there are ({graph.n}) and how many numbers a message has",
-    ]
-
-
-def worst(verdicts: Iterable[Verdict], node: int) -> Verdict | None:
-    """The verdict that protects a node least."""
-    mine = [v for v in verdicts if v.node == node]
-    return min(mine, key=lambda v: (v.protection, v.evidence.get("error", np.inf))) if mine else None

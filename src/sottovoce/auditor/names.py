@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .report import Report
+from .outcome import Outcome
 
 Adversary = tuple[int, ...] | str
 SHOWN = 6  # names that a list gives, or clauses a sentence, before the others are only counted
@@ -68,7 +68,7 @@ def told(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def labels_of(report: Report) -> list[str]:
+def labels_of(report: Outcome) -> list[str]:
     """What the nodes are called."""
     graph = report.facts.get("graph")
     graph = graph if isinstance(graph, dict) else {}

@@ -10,7 +10,7 @@ from . import names, words
 from .drawing import CLASS, drawing
 from .heatmap import heatmap
 from .markup import STYLE, Html, box, raw, tag
-from .report import Report
+from .outcome import Outcome
 from .verdict import Verdict
 
 OPEN = 12  # nodes up to which every node's verdicts stand unfolded
@@ -32,7 +32,7 @@ the two views after an independent replay. The log-likelihood ratio compares the
 were made: near 0, both are as likely; far below 0, somebody who knows the laws would hardly believe in it."""
 
 
-def page(report: Report) -> str:
+def page(report: Outcome) -> str:
     """The whole page."""
     labels, title = names.labels_of(report), f"Who would learn what: {report.facts.get('algorithm', 'an audit')}"
     body = tag(
@@ -49,7 +49,7 @@ def page(report: Report) -> str:
     return "<!DOCTYPE html>\n" + tag("html", head, tag("body", body), lang="en") + "\n"
 
 
-def _head(report: Report, title: str) -> Html:
+def _head(report: Outcome, title: str) -> Html:
     rehearsed = report.facts.get("kind") == "simulation"
     return tag(
         "header",
@@ -58,7 +58,7 @@ def _head(report: Report, title: str) -> Html:
     )
 
 
-def _summary(report: Report, labels: Sequence[str]) -> Html:
+def _summary(report: Outcome, labels: Sequence[str]) -> Html:
     rows = [tag("li", _mark(f.verdict), tag("span", _found(f, labels))) for f in words.findings(report)]
     return _section("In short", tag("p", words.headline(report)), tag("ul", rows, klass="found"))
 
@@ -74,7 +74,7 @@ def _legend() -> Html:
     return _section("The words", tag("dl", rows, klass="words"), tag("p", no, klass="note"))
 
 
-def _pictures(report: Report, labels: Sequence[str]) -> Html:
+def _pictures(report: Outcome, labels: Sequence[str]) -> Html:
     graph = report.facts.get("graph")
     worst = {i: min(mine, key=lambda v: v.protection).verdict for i in range(len(labels)) if (mine := _of(report, i))}
     drawn = None
@@ -86,14 +86,14 @@ def _pictures(report: Report, labels: Sequence[str]) -> Html:
     return _section("Who is exposed to whom", tag("div", drawn, heatmap(report, labels), klass="sides wide" if wide else "sides"))
 
 
-def _verdicts(report: Report, labels: Sequence[str]) -> Html:
+def _verdicts(report: Outcome, labels: Sequence[str]) -> Html:
     nodes = sorted({v.node for v in report.verdicts})
     tables = [_of_node(report, i, labels, len(nodes) <= OPEN) for i in nodes]
     note = "Adversaries with the same verdict for the same reason share a row. The error is relative, the largest of the row."
     return _section("Every verdict, node by node", tag("p", note, klass="note"), tables)
 
 
-def _of_node(report: Report, node: int, labels: Sequence[str], opened: bool) -> Html:
+def _of_node(report: Outcome, node: int, labels: Sequence[str], opened: bool) -> Html:
     groups: dict[Any, list[Verdict]] = {}
     for v in _of(report, node):
         key = (v.protection, words.rank(v.asset), v.asset, words.attack(v), words.theorem(v), words.sentence(v, labels), _kind(v))
@@ -139,7 +139,7 @@ def _kind(v: Verdict) -> Any:
     return v.evidence.get("text", "") if v.verdict == "NOT DECIDED" else ""
 
 
-def _mathematics(report: Report) -> Html:
+def _mathematics(report: Outcome) -> Html:
     used = {str(v.evidence.get("attack")) for v in report.verdicts}
     attacks = [_attack(a, a.get("id") in used) for a in report.attacks]
     named = sorted({str(v.evidence["theorem"]) for v in report.verdicts if v.evidence.get("theorem")})
@@ -162,12 +162,12 @@ def _attack(a: dict[str, str], used: bool) -> Html:
     return tag("div", tag("h3", f"{a.get('id', '')} {a.get('name', '')}"), tag("ul", rows), tag("p", state, klass="note"))
 
 
-def _not_covered(report: Report) -> Html:
+def _not_covered(report: Outcome) -> Html:
     rows = [tag("li", tag("b", key), f": {text}") for key, text in report.not_covered.items()]
     return _section("What was not looked at", tag("ul", rows))
 
 
-def _again(report: Report) -> Html:
+def _again(report: Outcome) -> Html:
     facts = report.facts
     keys = [*(k for k in ON_TOP if k in facts), *sorted(k for k in facts if k not in (*ON_TOP, "command"))]
     rows = [tag("tr", tag("th", key, scope="row"), tag("td", _fact(key, facts[key]))) for key in keys]
@@ -198,5 +198,5 @@ def _mark(word: str, letter: bool = False) -> Html:
     return tag("span", f"{words.LETTERS[word]}  {word}" if letter else word, klass=f"mark {CLASS[word]}")
 
 
-def _of(report: Report, node: int) -> list[Verdict]:
+def _of(report: Outcome, node: int) -> list[Verdict]:
     return [v for v in report.verdicts if v.node == node]

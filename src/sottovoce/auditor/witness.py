@@ -15,16 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from .plausible import log_ratio, log_volume
-from .worlds import Array, Iteration, Quadratics, Replay, World, compared, gap, replay, wide
+from .worlds import EQUAL, Array, Iteration, Quadratics, Replay, World, compared, gap, replay, table_two, wide
 
-EQUAL = 1e-12  # how far two views in float64 may be apart
 CASES = ("I", "II")
 
 
@@ -70,7 +68,7 @@ class Witness:
 
     def check(self) -> None:
         """Verify everything anew; raise TamperedWitness where a number is not what it must be."""
-        fault = self._fault(replay(self.world), replay(self.other))
+        fault = table_two(self.world) or self._fault(replay(self.world), replay(self.other))
         if fault:
             raise TamperedWitness(f"this witness does not hold: {fault}; build it again with witness(...)")
 
@@ -83,9 +81,9 @@ class Witness:
         edge = (i, m) if self.case == "I" else (m, i)
         if {i, m} & set(self.coalition) or self.case not in CASES or edge not in set(self.world.graph.edges):
             yield f"node {m} is not an honest neighbour of {i} in case {self.case}"
-        yield from (table_two(self.world), table_two(self.other))
         yield self._setting()
-        yield self._untouched()
+        yield self._untouched()  # so that the first iteration is the only one in which the other world's columns are others
+        yield from (self.world.fault, table_two(self.other, 1))
         tolerance = 0.0 if self.world.exact else EQUAL
         yield from (f"the worlds differ in {what} by {far}" for what, far in self._elsewhere(here, there) if not far <= tolerance)
         difference = compared(self.world, here, self.other, there, self.coalition)
@@ -129,12 +127,6 @@ class Witness:
             a, b = getattr(here, name), getattr(there, name)
             yield name, gap([a[0][rows], *a[1:]], [b[0][rows], *b[1:]])
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the two worlds side by side as text: witness.toml, costs.csv, draws.csv (what differs), view.csv (what is seen)."""
-        from .witness_files import write
-
-        return write(self, Path(folder))
-
 
 def witness(world: World, victim: int, delta: Any, coalition: Iterable[int]) -> Witness:
     """The most plausible other world for this delta, over every admissible honest neighbour and both cases; checked."""
@@ -153,8 +145,16 @@ def witnesses(world: World, victim: int, delta: Any, coalition: Iterable[int]) -
     return [_checked(world, other, i, m, case, shift, members) for m, case, other in found]
 
 
+def ranked(world: World, victim: int, delta: Any) -> list[int]:
+    """The neighbours that could take up the shift, the most plausible first; nothing is replayed yet."""
+    shift, edges = _delta(world, delta), world.graph.edges
+    choices = [(r, "I") for s, r in edges if s == victim] + [(s, "II") for s, r in edges if r == victim]
+    found = [(_plausible(world, other, victim, m, shift), m) for m, _, other in _others(world, victim, shift, choices)]
+    return list(dict.fromkeys(m for _, m in sorted(found, reverse=True)))
+
+
 def _checked(world: World, other: World, i: int, m: int, case: str, delta: Array, members: tuple[int, ...]) -> Witness:
-    here, there = replay(world), replay(other)
+    here, there = world.played, replay(other)
     difference = compared(world, here, other, there, members)
     made = Witness(world, other, i, m, case, delta, members, difference, log_ratio(world, other, i, m))
     fault = made._fault(here, there)
@@ -163,26 +163,13 @@ def _checked(world: World, other: World, i: int, m: int, case: str, delta: Array
     return made
 
 
-def table_two(world: World) -> str | None:
-    """What of Table II a world does not meet; None where it meets it."""
-    if world.settled < 1 or not world.iterations:
-        return "K = 0: no draw is secret"
-    for k, numbers in enumerate(world.iterations):
-        for name, weight in (("C", numbers.C), ("B", numbers.B)):
-            off = abs(world.column_sums(weight) - 1)
-            allowed = 0 if world.exact else EQUAL * np.maximum(1, world.column_sums(abs(weight)))
-            if not (off <= allowed).all():
-                return f"a column of {name} does not sum to one in iteration {k}, it is {float(off.max()):.1e} off"
-    return None
-
-
 def _who(world: World, victim: int, coalition: Iterable[int]) -> tuple[int, tuple[int, ...]]:
     if isinstance(coalition, str):
         raise NoWitness("a wire-tapper hears the edge between the victim and its neighbour, where the worlds differ")
     members, n = tuple(sorted({int(j) for j in coalition})), world.graph.n
     if not 0 <= victim < n or any(not 0 <= j < n for j in members) or not members or victim in members:
         raise InputError(f"expected a victim and a coalition without it, of the nodes 0 to {n - 1}; got {victim} and {members}")
-    fault = table_two(world)
+    fault = world.fault
     if fault:
         raise NoWitness(f"Theorem 4 is about Table II, and this run does not follow it: {fault}")
     return int(victim), members

@@ -5,19 +5,18 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..tables import write_toml
+from .witness import Witness
 from .worlds import Quadratics, World, replay, seen, wide
 
-if TYPE_CHECKING:
-    from .witness import Witness
 
-
-def write(witness: Witness, folder: Path) -> Path:
+def write(witness: Witness, folder: str | Path) -> Path:
     """Write the two worlds side by side: witness.toml, costs.csv, draws.csv (what differs), view.csv (what is seen)."""
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_toml(folder / "witness.toml", _about(witness))
     _write(folder / "costs.csv", ("node", "coordinate", "quantity", "this world", "other world"), _costs(witness))

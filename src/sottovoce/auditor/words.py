@@ -8,7 +8,7 @@ from typing import Any
 
 from .attack import ASSETS
 from .names import SHOWN, Adversary, adversary_name, adversary_names, counted, labels_of, listed, node_name, node_names, number
-from .report import Report
+from .outcome import Outcome
 from .verdict import PROTECTION, WORDS, Verdict
 
 WORST_FIRST = tuple(sorted(WORDS, key=PROTECTION.__getitem__))
@@ -81,8 +81,8 @@ def evidence(v: Verdict) -> str:
         parts += _undecided(e)
     elif e.get("text") not in (None, "", "reproduced", "better than a guess") and v.verdict != "READ UP TO":
         parts.append(str(e["text"]))
-    if e.get("bits") is not None:
-        parts.append(f"{number(e['bits'])} bits")
+    if e.get("beside"):
+        parts.append(str(e["beside"]))
     return "; ".join(parts)
 
 
@@ -98,7 +98,7 @@ def attack(v: Verdict) -> str:
     return f"{v.evidence.get('attack', '')} {name}".strip()
 
 
-def findings(report: Report) -> list[Finding]:
+def findings(report: Outcome) -> list[Finding]:
     """Who learns what, worst first: each node and asset once, under its worst verdict, with the least coalitions that reach it."""
     groups: dict[tuple[str, str], dict[tuple[Adversary, ...], list[int]]] = {}
     for (node, asset), mine in worst_cases(report.verdicts).items():
@@ -142,7 +142,7 @@ def who_whom(finding: Finding, labels: Sequence[Any] = ()) -> str:
     return "; ".join(f"of {node_names(nodes, labels)} by {adversary_names(by, labels)}" for nodes, by in finding.pairs)
 
 
-def headline(report: Report) -> str:
+def headline(report: Outcome) -> str:
     """The whole audit in a few sentences."""
     facts, nodes = report.facts, sorted({v.node for v in report.verdicts})
     layers = ", ".join(map(str, facts.get("mechanisms") or ()))
@@ -155,7 +155,7 @@ def headline(report: Report) -> str:
     return first + second + _outright(report, nodes)
 
 
-def _looking(report: Report) -> str:
+def _looking(report: Outcome) -> str:
     adversaries = {v.adversary for v in report.verdicts}
     alone = sum(isinstance(a, tuple) and len(a) == 1 for a in adversaries)
     joint = sum(isinstance(a, tuple) and len(a) > 1 for a in adversaries)
@@ -163,7 +163,7 @@ def _looking(report: Report) -> str:
     return listed(parts + ["whoever taps all links"] * any(isinstance(a, str) for a in adversaries))
 
 
-def _outright(report: Report, nodes: Sequence[int]) -> str:
+def _outright(report: Outcome, nodes: Sequence[int]) -> str:
     read = sorted({v.node for v in report.verdicts if v.verdict == "READ"})
     if not read:
         return " Nothing was read outright; what is left undecided is not protected by that."

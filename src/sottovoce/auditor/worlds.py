@@ -24,6 +24,7 @@ from ..transcript import Draw, Transcript
 
 Array = np.ndarray
 WEIGHTS = ("R", "A", "C", "B")
+EQUAL = 1e-12  # how far two views in float64 may be apart
 FAITHFUL = 1e-9  # how far a replay may be from the recorded states, in units of the largest entry so far
 
 
@@ -94,6 +95,16 @@ class World:
         """(entries,) who receives."""
         return self._ends[:, 1]
 
+    @cached_property
+    def played(self) -> Replay:
+        """Its replay, made once; not to be written into."""
+        return replay(self)
+
+    @cached_property
+    def fault(self) -> str | None:
+        """What of Table II it does not meet, looked at once."""
+        return table_two(self)
+
     def gradient(self, x: Array) -> Array:
         """(n, d), the shift included."""
         return self.costs(x) + self.shift
@@ -101,6 +112,19 @@ class World:
     def column_sums(self, weight: Array) -> Array:
         """Over what each node sends: (n, coordinate)."""
         return summed(weight, self.sender, self.graph.n)
+
+
+def table_two(world: World, iterations: int | None = None) -> str | None:
+    """What of Table II a world does not meet, in its first iterations only if wanted; None where it meets it."""
+    if world.settled < 1 or not world.iterations:
+        return "K = 0: no draw is secret"
+    for k, numbers in enumerate(world.iterations[:iterations]):
+        for name, weight in (("C", numbers.C), ("B", numbers.B)):
+            off = abs(world.column_sums(weight) - 1)
+            allowed = 0 if world.exact else EQUAL * np.maximum(1, world.column_sums(abs(weight)))
+            if not (off <= allowed).all():
+                return f"a column of {name} does not sum to one in iteration {k}, it is {float(off.max()):.1e} off"
+    return None
 
 
 def in_fractions(world: World, iterations: int | None = None) -> World:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...laws import Law
 from ...view import View
-from ..attack import Attack, Estimate, register
+from ..attack import Attack, Estimate, Measured, register
 from ..leakage import Game, play
 
 Array = np.ndarray
@@ -144,6 +144,15 @@ def run(view: View, victim: int) -> list[Estimate]:
     return [Estimate((victim,), "offset", np.exp(centre), seen[0][:, 0], "sign")] if spread.max() < NARROW else []
 
 
+def measure(view: View, victim: int) -> Measured | None:
+    """Bits about ln|y^0|: beside the verdict, since the prior is ours and not declared."""
+    posterior = magnitudes(view, victim)
+    if posterior is None:
+        return None
+    bits = float((posterior * np.log2(np.maximum(posterior, 1e-300) * len(GRID))).sum(1).mean())
+    return Measured("offset", bits, False, f"its size shows: {bits:.2g} bits a number about ln|y|, over a flat prior")
+
+
 def control() -> tuple[Any, int, Any]:
     """Two thousand runs from one start: the factor averages out."""
     from ... import controls, graphs, problems
@@ -165,5 +174,6 @@ register(
         metric="bits learnt about ln|y| and AUC of 10 y against y (`game`); relative error of |y| where it is narrow",
         run=run,
         control=control,
+        measure=measure,
     )
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import ParameterError
 from ...view import View
-from ..attack import Attack, Estimate, register
+from ..attack import Attack, Estimate, Measured, register
 
 Array = np.ndarray
 SETTLED = 1e-9  # relative movement of the last iterate below which it is the optimum
@@ -60,10 +60,7 @@ def bounds(
 def declared(view: View) -> tuple[float, float, bool]:
     """(low, high, integer) from the header's side_information; no bounds where there is none."""
     told = view.header.get("side_information") or {}
-    if not hasattr(told, "get"):
-        return -np.inf, np.inf, False
-    low, high = float(told.get("low", -np.inf)), float(told.get("high", np.inf))
-    return (low, high, bool(told.get("integer", False))) if low <= high else (-np.inf, np.inf, False)
+    return float(told.get("low", -np.inf)), float(told.get("high", np.inf)), bool(told.get("integer", False))
 
 
 def own_values(view: View) -> dict[int, Array] | None:
@@ -121,6 +118,16 @@ def run(view: View, victim: int) -> list[Estimate]:
     return [Estimate((victim,), "offset", at - middle, at)]
 
 
+def measure(view: View, victim: int) -> Measured | None:
+    """Bits about the victim's value, and so about its gradient anywhere, beyond the declared box."""
+    told = bool(view.header.get("side_information"))
+    found = narrowed(view, victim) if told else None
+    if found is None:
+        return None
+    bits = float(np.mean(np.minimum(found.bits, 64)))
+    return Measured("offset", bits, True, f"{bits:.2g} bits a coordinate about its value, beyond the declared side information")
+
+
 def control() -> tuple[Any, int, Any]:
     """Answers yes (1) or no (0) of five: the coalition {1, 2} knows that the other three sum to three."""
     from dataclasses import replace
@@ -145,5 +152,6 @@ register(
         metric="width of the interval over the prior's, and bits (`narrowed`); relative error where it closes",
         run=run,
         control=control,
+        measure=measure,
     )
 )

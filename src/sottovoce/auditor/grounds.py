@@ -1,0 +1,87 @@
+"""What a report rests on: assumptions, facts, what everybody learns anyway, what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import ParameterError
+from ..graph import Graph
+from ..transcript import Transcript
+from ..version import __version__
+from ..view import Truth
+from .attack import attacks
+from .judge import WHOLE
+
+WEIGHTS = ("R", "A", "C", "B", "W")
+TOLD = {"low": float, "high": float, "integer": bool}  # what side information may say of every node's values
+CURIOUS = "the curious follow the protocol and keep everything they see (honest but curious); they do not deviate from it"
+KNOWN = "each coalition knows its own costs, states and draws, the messages on its edges, the graph, the method and its laws"
+PARTS = f"a coalition of more than {WHOLE} is asked through each member and all together, not through every part of it"
+DEPLOYED = "a deployed run was audited: its draws came from the operating system"
+REHEARSED = "a rehearsal was audited: its draws come from a simulation seed, which a deployment does not have"
+SCORED = "estimates are scored against the truth"
+FORETOLD = "there is no truth to score against: READ means that later messages, held back from the attack, were foretold"
+
+
+def checked(told: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Side information, as plain numbers."""
+    told = dict(told or {})
+    if unknown := sorted(set(told) - set(TOLD)):
+        raise ParameterError(f"side information says low, high or integer of all values; it does not know {', '.join(unknown)}")
+    try:
+        found = {name: kind(told[name]) for name, kind in TOLD.items() if name in told}
+    except (TypeError, ValueError):
+        raise ParameterError(f"side information is two numbers and a yes or no: low=0, high=1, integer=true; got {told}") from None
+    if not found.get("low", -np.inf) < found.get("high", np.inf):
+        raise ParameterError(f"side information needs low below high; got {found}")
+    return found
+
+
+def assumptions(transcript: Transcript, truth: Truth | None, told: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the verdicts rest on."""
+    K, beforehand = transcript.header["settled"], ", ".join(f"{name} = {value}" for name, value in told.items())
+    return (
+        CURIOUS,
+        KNOWN,
+        *([f"and of every value beforehand: {beforehand}"] if told else []),
+        f"weights and stepsizes from iteration {K} on are {_late_weights(transcript, K)}",
+        PARTS,
+        REHEARSED if transcript.header["kind"] == "simulation" else DEPLOYED,
+        FORETOLD if truth is None else SCORED,
+    )
+
+
+def _late_weights(transcript: Transcript, K: int) -> str:
+    late = {d.known for (name, k), d in transcript.draws.items() if k >= K and name in WEIGHTS}
+    if not late:
+        return "not in the transcript, hence not taken to be known to anybody"
+    return "known to all, as the paper assumes" if late == {"all"} else "known to their owners only"
+
+
+def facts_of(transcript: Transcript, graph: Graph) -> dict[str, Any]:
+    """What was audited."""
+    header, names = transcript.header, transcript.header["graph"].get("labels")
+    drawn = {"n": graph.n, "edges": [list(e) for e in graph.edges], "digest": graph.digest()}
+    return {
+        "algorithm": header["algorithm"], "parameters": header["parameters"], "mechanisms": header["mechanisms"],
+        "kind": header["kind"], "stepsize": header["stepsize"], "iterations": transcript.iterations,
+        "graph": drawn | ({"labels": names} if names else {}), "sottovoce": __version__,
+    }  # fmt: skip
+
+
+def gallery() -> tuple[dict[str, str], ...]:
+    """The attacks that are tried."""
+    return tuple({"id": a.id, "name": a.name, "uses": a.uses, "idea": a.idea, "metric": a.metric} for a in attacks().values())
+
+
+def public(graph: Graph) -> list[str]:
+    """What everybody learns by design, whatever the method."""
+    return [
+        "the optimum x* and the late iterates, which are near it",
+        "the sum of all gradients (it vanishes at x*), hence the gradient at x* of everybody else together",
+        "who can send to whom, the method, its parameters and laws, and from K on the weights, as the paper assumes",
+        f"how many parties there are ({graph.n}) and how many numbers a message has",
+    ]
