@@ -1,7 +1,8 @@
 """A thousand repetitions of the paper's algorithm on five nodes, against a NumPy loop that plays one.
 
 The loop is what one writes from the paper in an afternoon: dense matrices, drawn in every iteration, no bookkeeping (no errors
-recorded, nothing restored), while sottovoce records every error. Each plays 500 iterations; compiling is not counted.
+recorded, nothing restored), while sottovoce records every error. Each plays 500 iterations; compiling is not counted. Judged by the time that somebody waits; the
+CPU time of both stands beside it.
 """
 
 from __future__ import annotations
@@ -111,12 +112,12 @@ def _rows(times: dict[str, Times]) -> list[Row]:
     fast, loop = times["compiled"], times["loop"]
     one = f"n = {N}, d = {D}, K = {K}, fresh weights, {ITERATIONS} iterations"
     rows = [
-        Row(FIGURE, f"{RUNS:,} compiled runs, faster than the loop", "times", *speedup(loop.cpu, fast.cpu), at_least=90, note=one),
-        Row(FIGURE, "the same by wall time", "times", *speedup(loop.wall, fast.wall), note="compiled code may use all cores"),
+        Row(FIGURE, f"{RUNS:,} compiled runs, faster than the loop", "times", *speedup(loop.wall, fast.wall), at_least=90, note=one),
+        Row(FIGURE, "the same by CPU time", "times", *speedup(loop.cpu, fast.cpu), note="compiled code uses all cores"),
     ]
     for name, what in (
         ("loop", "NumPy loop, one run"), ("compiled", "compiled, 1,000 runs, each"), ("eager", "eager, 1,000 runs, each"),
         ("compiled one", "compiled, one run"), ("eager one", "eager, one run"),
     ):  # fmt: skip
-        rows.append(Row(FIGURE, what, "us an iteration", *least_and_median([1e6 * t / ITERATIONS for t in times[name].cpu])))
+        rows.append(Row(FIGURE, what, "us an iteration wall", *least_and_median([1e6 * t / ITERATIONS for t in times[name].wall])))
     return rows
