@@ -22,12 +22,19 @@ UNEQUAL = sv.Graph(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 0), (1, 3), (
 TWO_WAY = sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)])
 GRAPHS = {"paper-b": B, "unequal": UNEQUAL, "two-way": TWO_WAY}
 SEQUENCE = sv.GraphSequence([sv.Graph(5, UNEQUAL.edges[i::2]) for i in range(2)])
+MEAN = sv.problems.average(np.random.default_rng(5).normal(size=(5, 2)))
 METHODS = sv.registry.algorithms()
 TRACKING = [name for name, a in METHODS.items() if set(a.weights) == set("RACB")]
 CHECKED = 100  # iterations with a thread a node
 
 
-def task_of(method, graph, *, stepsize=0.02, iterations=CHECKED, problem=P, runs=1, **parameters):
+def problem_of(method):
+    """What shows that a method works: costs to minimise, or values to average."""
+    return P if sv.registry.algorithm(method).minimises else MEAN
+
+
+def task_of(method, graph, *, stepsize=0.02, iterations=CHECKED, problem=None, runs=1, **parameters):
+    problem = problem or problem_of(method)
     return prepare(
         method, problem, graph, stepsize=stepsize, iterations=iterations, runs=runs, seed=0, mechanisms=(), record=True,
         x0=None, every=1, tolerance=None, parameters=parameters,
@@ -63,7 +70,7 @@ def gaps(a, b, so_far=False):
 
 def played(method, graph, backend="eager", **given):
     given = {"stepsize": 0.02, "iterations": 200, "runs": 4, "record": True, **given}
-    return sv.run(method, given.pop("problem", P), graph, backend=backend, **given)
+    return sv.run(method, given.pop("problem", problem_of(method)), graph, backend=backend, **given)
 
 
 def of_threads(task):
@@ -254,7 +261,6 @@ EVERYTHING = sv.Algorithm(
     weights={"W": sv.doubly("links"), "C": sv.columns("paper")}, parameters={"pull": sv.Parameter(0.3, "a number")},
     floods=True, answer=lambda s: s.x + s.z,
 )  # fmt: skip
-MEAN = sv.problems.average(np.random.default_rng(5).normal(size=(5, 2)))
 
 
 def test_all_verbs_on_all_players():

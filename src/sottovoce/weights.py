@@ -181,18 +181,22 @@ class Paper(Rule):
         return Paper(self.side, known=self.known, per_coordinate=self.per_coordinate)
 
     def aid(self, side: Side, constant: np.ndarray) -> tuple[Array, ...]:
-        slope = np.where(constant > 0, 1 - constant, 0.0)  # zero where there is no edge now
-        return slope, 1 - side.sum(constant)
+        """Each group's eta and size; before them, only where some edge is missing now, which entries there are."""
+        present = 1.0 * (constant > 0)
+        size = side.sum(present)
+        groups = side.sum(constant) / size, size
+        return groups if present.all() else (present, *groups)
 
     def measure(self, xp: Any, side: Side, raw: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
-        raw *= aid[0]  # in place in NumPy, where a draw is used once
-        raw += constant
-        return raw
+        return raw if len(aid) == 2 else raw * aid[0]
 
     def finish(self, side: Side, measured: Array, total: Array, constant: Array, aid: tuple[Array, ...]) -> Array:
-        measured *= side.spread(aid[1] / total)
-        measured += constant
-        return measured
+        """The same line by group: w = s (1 - eta) p + (1 + s) eta with s = (1 - m eta) / sum(q)."""
+        *present, eta, size = aid
+        s = (1 - size * eta) / ((1 - eta) * total + size * eta)
+        measured *= side.spread(s * (1 - eta))  # in place in NumPy, where a draw is used once
+        measured += side.spread((1 + s) * eta)
+        return measured * present[0] if present else measured
 
 
 @dataclass(frozen=True)
