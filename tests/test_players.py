@@ -244,6 +244,8 @@ def everything(node, s):
     came = node.hear(words)
     back = node.exchange(node.turn(x_in))
     apart = node.turn(node.exchange(pair)) - pair
+    out, inbox = node.shared("normal", like=s.x)
+    both = node.exchange(out) - inbox
     lengths = node.gather(node.exchange(edge * node.spread(s.z))) / node.public.n
     p = node.prox(node.gradient(s.x) - node.value, 2.0 + node.degree)
     bent = xp.sum(node.hessian(s.x), axis=1)
@@ -253,11 +255,11 @@ def everything(node, s):
     pushed, ones = node.push((w.C, (s.z, 0 * s.x[:, :1] + 1)))
     x = 0.5 * mixed[0] + 0.1 * p + 0.01 * bent + 0.01 * node.me + 0.1 * node.gather(x_in + z_in) / node.degree + 0.1 * small
     z = 0.2 * mixed[1] + 0.2 * ours + 0.2 * lengths + 0.1 * pushed / ones + node.parameters.pull / (node.k + node.public.diameter)
-    return Everything(x, z, node.gather(back) - node.degree * s.x, node.collect(apart))
+    return Everything(x, z, node.gather(back) - node.degree * s.x, node.collect(apart) + node.gather(both))
 
 
 EVERYTHING = sv.Algorithm(
-    "everything", begin_everything, everything, source="a test", leaks="everything", graphs="two-way", exchanges=7,
+    "everything", begin_everything, everything, source="a test", leaks="everything", graphs="two-way", exchanges=8,
     weights={"W": sv.doubly("links"), "C": sv.columns("paper")}, parameters={"pull": sv.Parameter(0.3, "a number")},
     floods=True, answer=lambda s: s.x + s.z,
 )  # fmt: skip

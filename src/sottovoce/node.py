@@ -14,6 +14,8 @@ axis, a real node plays with one. The verbs:
     gradient(x), hessian(x), prox(p, q), value     my private cost; what I contribute to a mean or a sum
     weights                        what the algorithm names, drawn for this iteration, and `stepsize`
     draw(law, like, known)         anything else random
+    shared(law, like) -> out, in   numbers that both ends of an edge know and nobody else: a row for each of my out-edges, and
+                                   a row for each of my in-edges
     k, me, degree, parameters, public, helper, xp
 
 A tuple for v rides in the same message with the same weights and comes back as a tuple. A mechanism is a `Layer`: it
@@ -104,6 +106,7 @@ class StepNode(Protocol):
     def draw(
         self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None
     ) -> Array: ...
+    def shared(self, law: Any, like: Array) -> tuple[Array, Array]: ...
 
 
 class Layer:

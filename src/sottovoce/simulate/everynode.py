@@ -201,6 +201,11 @@ class EveryNode:
             self.tape.draw(f"draw-{call}", each, known, law, value)
         return value
 
+    def shared(self, law: Any, like: Array) -> tuple[Array, Array]:
+        """Numbers of each edge that both its ends know, once for my out-edges and once for my in-edges."""
+        value = self.draw(law, like, "edge", shared=True)
+        return value, value
+
     def _ends(self, each: str, known: str, shared: bool) -> tuple[Array, Array]:
         layout = self.stage.layout
         if each == "edge":

@@ -273,6 +273,17 @@ class OneNode:
         if (each or ("edge" if known in ("edge", "pair") else "node")) == "edge":
             sender, receiver = mine.ends(known == "pair")
             sender, receiver = sender[1:], receiver[1:]
+        return self._numbers(call, law, sender, receiver, like)
+
+    def shared(self, law: Any, like: Array) -> tuple[Array, Array]:
+        """Numbers of each edge that both its ends know: those of my out-edges, and those of my in-edges."""
+        call, sides = self.calls, [mine.ends(False) for mine in (self.own.column, self.own.row)]
+        self.calls += 1
+        law = law if law in (UNIT, WORDS) else named_law(law)
+        out, inbox = (self._numbers(call, law, sender[1:], receiver[1:], like) for sender, receiver in sides)
+        return out, inbox
+
+    def _numbers(self, call: int, law: Any, sender: Array, receiver: Array, like: Array) -> Array:
         return self.own.draws.four(np, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2], (0,))[0]
 
     @property
