@@ -3,7 +3,10 @@
 `CounterDraws(seed, runs)`: simulation. Every number is a function of (seed, kind of draw, sender, receiver, iteration,
 coordinate, run), so it is the same on every player, in any order, batch or chunk, and run r of a thousand can be played
 alone. `OsDraws()`: the operating system's randomness, which cannot be repeated and takes no seed; the only source of a
-deployment.
+deployment for what one node keeps to itself.
+
+`four` answers for one node alone. What two nodes know is asked of `between`, what all know of `common`: a simulation has one seed
+for all three, a deployment a key for each pair and a public seed, which its own source adds.
 
 Both answer in blocks: one block is four numbers for each (iteration, entry, coordinate, run), an entry being an edge or,
 with sender = receiver, a node. The arrays come out with the axes (iteration,) entry, coordinate, run.
@@ -42,6 +45,9 @@ class Draws(Protocol):
         which: tuple[int, ...] = (0, 1, 2, 3),
     ) -> tuple[Any, ...]: ...  # fmt: skip
 
+    between: Any  # the same call, for numbers that sender and receiver both know
+    common: Any  # the same call, for numbers that everybody knows
+
 
 class CounterDraws:
     """Draws that can be repeated: a pure function of the seed and of what they are for."""
@@ -75,6 +81,7 @@ class CounterDraws:
         words = philox(xp, counter, key)
         return tuple(_number(xp, law, words, w) for w in which)
 
+    between = common = four
 
     def _key(self, xp: Any, stream: Stream, coordinates: int) -> tuple[Any, Any]:
         """A key for each coordinate: SplitMix64 (Steele, Lea, Flood 2014) of seed and place, a bijection for each seed."""
@@ -140,6 +147,12 @@ class OsDraws:
             raise ParameterError("the operating system's randomness cannot be compiled; use the eager player")
         shape = (*np.shape(k), len(np.atleast_1d(sender)), coordinates, 1)
         return tuple(self._number(law, shape) for _ in which)
+
+    def between(self, *_: Any) -> tuple[Any, ...]:
+        """Nobody else has what the operating system says."""
+        raise ParameterError("numbers that others know too cannot come from one machine's randomness; a deployment derives them")
+
+    common = between
 
     @staticmethod
     def _number(law: Law | str, shape: tuple[int, ...]) -> np.ndarray:

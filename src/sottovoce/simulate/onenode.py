@@ -153,7 +153,8 @@ class OneNode:
             raise WeightError(f"node {own.me} needs the {side} part of {name}, which others draw; draw it on the side that uses it")
         sender, receiver = mine.ends(rule.pairwise)
         coordinates = own.coordinates if rule.per_coordinate else 1
-        (raw,) = own.draws.four(np, rule.law, place[0], self.k, sender, receiver, coordinates, (place[1],))
+        source = own.draws.between if rule.pairwise else own.draws.four
+        (raw,) = source(np, rule.law, place[0], self.k, sender, receiver, coordinates, (place[1],))
         return rule.weigh(np, mine.side, raw, constant)
 
     def shares(self, weight: Weight, side: str) -> tuple[Array, Array]:
@@ -266,25 +267,26 @@ class OneNode:
     # randomness and public facts ---------------------------------------------------------------------------------
 
     def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
-        call, mine = self.calls, self.own.column
-        self.calls += 1
-        law = law if law in (UNIT, WORDS) else named_law(law)
-        sender = receiver = np.zeros(1, int) if shared else np.full(1, self.own.me)
+        draws, mine, pair = self.own.draws, self.own.column, known == "pair"
         if (each or ("edge" if known in ("edge", "pair") else "node")) == "edge":
-            sender, receiver = mine.ends(known == "pair")
-            sender, receiver = sender[1:], receiver[1:]
-        return self._numbers(call, law, sender, receiver, like)
+            sender, receiver = (ends[1:] for ends in mine.ends(pair))
+            return self._numbers(draws.between if pair else draws.four, self._call(), law, sender, receiver, like)
+        owner = np.zeros(1, int) if shared else np.full(1, self.own.me)
+        return self._numbers(draws.common if shared else draws.four, self._call(), law, owner, owner, like)
 
     def shared(self, law: Any, like: Array) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know: those of my out-edges, and those of my in-edges."""
-        call, sides = self.calls, [mine.ends(False) for mine in (self.own.column, self.own.row)]
-        self.calls += 1
-        law = law if law in (UNIT, WORDS) else named_law(law)
-        out, inbox = (self._numbers(call, law, sender[1:], receiver[1:], like) for sender, receiver in sides)
+        call, sides = self._call(), [mine.ends(False) for mine in (self.own.column, self.own.row)]
+        out, inbox = (self._numbers(self.own.draws.between, call, law, s[1:], r[1:], like) for s, r in sides)
         return out, inbox
 
-    def _numbers(self, call: int, law: Any, sender: Array, receiver: Array, like: Array) -> Array:
-        return self.own.draws.four(np, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2], (0,))[0]
+    def _call(self) -> int:
+        self.calls += 1
+        return self.calls - 1
+
+    def _numbers(self, source: Any, call: int, law: Any, sender: Array, receiver: Array, like: Array) -> Array:
+        law = law if law in (UNIT, WORDS) else named_law(law)
+        return source(np, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2], (0,))[0]
 
     @property
     def me(self) -> Array:
