@@ -37,7 +37,8 @@ def make(quick: bool, watch: Watch) -> Numbers:
 
 def _summary(reached: Any, final: Any) -> dict[str, float]:
     low, middle, high = np.quantile(reached, (0.05, 0.5, 0.95), method="nearest")
-    return {"reached": middle, "reached_low": low, "reached_high": high, "final": float(np.median(final)), "worst": float(final.max())}
+    reach = {"reached": middle, "reached_low": low, "reached_high": high}
+    return {**reach, "final": float(np.median(final)), "worst": float(final.max())}
 
 
 def _columns(rows: list[dict[str, float]]) -> dict[str, list[float]]:
