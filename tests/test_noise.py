@@ -7,6 +7,7 @@ import math
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ import pytest
 import sottovoce as sv
 from sottovoce.errors import ParameterError
 from sottovoce.layout import layout
+from sottovoce.mechanisms.nozari import basis
 from sottovoce.node import Layer
 from sottovoce.registry import Applied
+from sottovoce.simulate import threads
+from sottovoce.simulate.task import prepare
 
 reference = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("reference.py"))))
 POINTS = np.array([[1.0], [-0.5], [0.2]])
@@ -282,6 +286,134 @@ def test_sequences_outside_the_theory_are_refused():
     refused(r"\(mixing noise\)\^2 must be finite", "tailoring-tracking", growth=0.25)
     refused(r"tracking\^2 / mixing must be finite: 2 tracking_decay", "tailoring-tracking", mixing_decay=0.85, tracking_decay=0.9)
     sv.run("tailoring", P, RING, growth=0.5, noise=0, iterations=3, stepsize=0.06)  # no noise, no condition on it
+
+
+# Nozari, Tallapragada, Cortes ----------------------------------------------------------------------------------------
+
+RANKS = [(1, 0), (0, 1), (2, 0), (1, 1), (0, 2), (3, 0), (2, 1), (1, 2), (0, 3)]  # of order 3 in two coordinates
+LOW, HIGH = np.array([-4.0, -2.0]), np.array([3.0, 2.5])
+BENT = {"epsilon": 0.4, "order": 3, "p": 0.7, "q": 1.6, "within": sv.Box(LOW, HIGH)}
+
+
+def wave(number, x):
+    """e_k at one point, by its definition."""
+    sides = HIGH - LOW
+    norms = np.where(np.array(number) == 0, 1, 2) / sides
+    return np.sqrt(norms.prod()) * np.cos(np.array(number) * np.pi * (x - LOW) / sides).prod()
+
+
+def slope(f, x, h=1e-5):
+    """Central differences, good to 1e-9."""
+    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
+
+
+def bent_sum(coefficients):
+    """The gradient of the perturbed sum by the closed form of a product of cosines, written out for two coordinates."""
+    rates, amount = np.array(RANKS) * np.pi / (HIGH - LOW), coefficients.sum(0)
+    norms = np.sqrt((np.where(np.array(RANKS) == 0, 1, 2) / (HIGH - LOW)).prod(1))
+
+    def gradient(x):
+        a, b = (rates * (x - LOW)).T
+        slopes = np.stack([-rates[:, 0] * np.sin(a) * np.cos(b), -rates[:, 1] * np.cos(a) * np.sin(b)])
+        return P.gradient(x).sum(0) + slopes @ (norms * amount)
+
+    return gradient
+
+
+def test_the_basis_is_orthonormal_on_the_box():
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    points = [low + (nodes + 1) / 2 * (high - low) for low, high in zip(LOW, HIGH, strict=True)]
+    area = np.outer(weights, weights) * (HIGH - LOW).prod() / 4
+    values = np.array([[[wave(r, np.array([u, v])) for v in points[1]] for u in points[0]] for r in [(0, 0), *RANKS]])
+    assert np.allclose(np.einsum("kuv,luv,uv->kl", values, values, area), np.eye(10), atol=1e-12)
+    assert basis(3, 2).tolist() == [list(r) for r in RANKS]
+    assert len(basis(2, 4)) == math.comb(6, 2) - 1
+
+
+def test_an_exact_method_finds_the_minimiser_of_the_bent_sum_and_stays_there():
+    from scipy.optimize import root
+
+    layer = sv.mechanism("nozari", **BENT)
+    given = {"stepsize": 0.06, "mechanisms": layer, "runs": 3, "record": True}
+    result = sv.run("ab", P, sv.graphs.paper_b(), iterations=900, **given)
+    scale = math.sqrt(sum(k ** (2 * (0.7 - 1.6)) for k in range(1, 10))) / 0.4 / np.arange(1, 10) ** 0.7
+    eta = scale[:, None] * result.transcript.draws["draw-0", -1].value
+    for run in range(3):
+        found = root(bent_sum(eta[..., run]), P.optimum, tol=1e-13).x
+        assert np.abs(found - P.optimum).max() > 1e-2
+        assert np.abs(result.x[run] - found).max() < 1e-11
+        assert np.isclose(result.final[run], math.sqrt(5) * np.linalg.norm(found - P.optimum), rtol=1e-9)
+    assert result.spent == {"epsilon": 0.4, "delta": 0.0}
+    assert sv.run("ab", P, sv.graphs.paper_b(), iterations=5, **given).spent == result.spent  # once, not an iteration
+
+
+def test_epsilon_of_the_coefficients_is_what_is_stated():
+    """The worst neighbour by Cauchy and Schwarz attains it; others stay below."""
+    k = np.arange(1, 10)
+    scale = math.sqrt((k ** (2 * (0.7 - 1.6))).sum()) / 0.4 / k**0.7
+    worst = k ** (0.7 - 2 * 1.6) / math.sqrt((k ** (2 * (0.7 - 1.6))).sum())
+    assert np.isclose(((k**1.6 * worst) ** 2).sum(), 1)
+    assert np.isclose(sv.accountant.laplace(worst, scale), 0.4, rtol=1e-12)
+    other = np.random.default_rng(0).normal(size=(100, 9))
+    other /= np.linalg.norm(k**1.6 * other, axis=1, keepdims=True)
+    assert max(sv.accountant.laplace(np.abs(o), scale) for o in other) <= 0.4
+
+
+class Point(NamedTuple):
+    x: object
+    shape: object
+
+
+PROXIMAL = sv.Algorithm(
+    "proximal", lambda node, x: Point(x, x), source="a test", leaks="everything", weights={"W": sv.doubly()},
+    step=lambda node, s: Point(node.prox(-2.0 * node.pull((node.weights.W, s.x)), 2.0), node.hessian(s.x)[:, 0]),
+)  # fmt: skip
+
+
+def test_slopes_curvature_and_prox_are_those_of_the_bent_cost():
+    layer = sv.mechanism("nozari", **BENT)
+    given = {"stepsize": 0.1, "iterations": 12, "record": True, "mechanisms": layer, "runs": 2}
+    one, two = (sv.run(PROXIMAL, P, RING, backend=backend, **given) for backend in ("eager", "compiled"))
+    assert np.abs(one.trajectory - two.trajectory).max() < 1e-12
+    scale = math.sqrt(sum(k ** (2 * (0.7 - 1.6)) for k in range(1, 10))) / 0.4 / np.arange(1, 10) ** 0.7
+    eta, W = scale[:, None] * one.transcript.draws["draw-0", -1].value, matrix(one.transcript)
+    for run, node in ((0, 1), (1, 4)):
+        x, before = one.trajectory[-1, run, node], one.trajectory[-2, run]
+        bend = lambda v, run=run, node=node: sum(e * wave(r, v) for e, r in zip(eta[node, :, run], RANKS, strict=True))
+        assert np.abs(P.gradient(x)[node] + slope(bend, x) - 2 * W[node] @ before + 2 * x).max() < 1e-8
+        bent = slope(lambda v, bend=bend: slope(bend, v, 1e-3)[0], before[node], 1e-3)
+        shape = one.transcript.states[11]["shape"][node, :, run]
+        assert np.abs(P.hessian(before)[node][0] + bent - shape).max() < 1e-4
+
+
+def test_bent_costs_on_all_players():
+    given = {"stepsize": 0.05, "iterations": 60, "mechanisms": sv.mechanism("nozari", **BENT), "record": True}
+    one, two = (sv.run("ab", P, sv.graphs.paper_b(), backend=backend, **given) for backend in ("eager", "compiled"))
+    task = prepare(
+        "ab", P, sv.graphs.paper_b(), runs=1, seed=0, x0=None, every=1, tolerance=None, parameters={}, **given
+    )  # fmt: skip
+    three = np.moveaxis(threads.play(task).answers, -1, 1)
+    for other in (two.trajectory, three):
+        assert (np.abs(one.trajectory - other).max((2, 3)) / np.abs(one.trajectory).max((2, 3))).max() < 1e-12
+    plain = sv.run("ab", P, sv.graphs.paper_b(), **{**given, "mechanisms": "nozari:epsilon=inf"})
+    assert np.array_equal(plain.trajectory, sv.run("ab", P, sv.graphs.paper_b(), **{**given, "mechanisms": ()}).trajectory)
+    assert plain.spent is None
+
+
+def test_nozari_refuses():
+    bent = lambda **given: {"method": "ab", "mechanisms": sv.mechanism("nozari", **given)}
+    refused("its basis lives on a box, such as within=box:-10..10, not on ball:5", **bent(within="ball:5"))
+    refused(r"p between 1/2 and q - 1/2, .* got p=1 and q=1.5", **bent(p=1.0))
+    refused("q must be above 1", **bent(q=0.9))
+    refused("nozari: within=box:0..1 does not contain the minimiser", **bent(within="box:0..1"))
+    refused(r"nozari: within=.* no set for this problem of 2 unknowns", **bent(within=sv.Box((0, 0, 0), 1)))
+    refused("order=100 in 2 coordinates makes 5,150 basis functions, and at most 5,000", **bent(order=100))
+    refused("both change gradient, hessian, prox", method="ab", mechanisms=("nozari", "nozari"))
+    for bad in (0, -1, math.nan, "much"):
+        with pytest.raises(ParameterError, match="epsilon must be a number above 0, or inf"):
+            sv.mechanism("nozari", epsilon=bad)
+    averaging = sv.Algorithm("averaging", Point, Point, source="a test", leaks="all", minimises=False)
+    refused("it bends costs, and this method has none", method=averaging, mechanisms="nozari")
 
 
 # Yan et al. and Lou et al. -------------------------------------------------------------------------------------------
