@@ -234,7 +234,8 @@ for number, name, text, where, check in (
     (19, "lemmas-4-and-5", "Products of late weights contract: by r_R < 1 after N_R factors R, by r_P < 1 after N_P factors P; "
                            "and v_i "
      "is at least eta^(n-1)/n.", "Lemmas 4 and 5, appendix A", contraction),
-    (20, "lemma-2", "From K on, the distance of the weighted mean from the optimum shrinks by 1 - lambda eta^(n-1) alpha_F/n an iteration, "
+    (20, "lemma-2", "From K on, the distance of the weighted mean from the optimum shrinks by 1 - lambda eta^(n-1) alpha_F/n "
+                    "an iteration, "
      "but for what is off consensus in x and in s, if lambda is at most 1/beta_F.", "Lemma 2", lemma_2),
     (21, "lemmas-1-and-3", "The norms of what is off consensus in x and in s are bounded by those of N iterations before.",
      "Lemmas 1 and 3", lemmas_1_and_3),
