@@ -45,7 +45,7 @@ def forged(transcript, change):
     [
         ("ab", "READ", "READ"), ("diging", "READ", "READ"), ("push-pull-zhang", "READ", "READ"),
         ("push-pull", "NOT DECIDED", "READ"), (PAPER, "WITNESSED", "READ"),
-    ],  # fmt: skip
+    ],
 )
 def test_an_out_neighbour(method, offset, curvature):
     report = against(method, {1})
@@ -172,7 +172,8 @@ def test_a_recorded_run_without_its_truth(tmp_path):
 
 def test_late_weights_that_a_transcript_does_not_hold_are_not_taken_for_known():
     transcript = sv.run(PAPER, P, B, iterations=80, stepsize=0.02, record=True).transcript
-    without = replace(transcript, draws={key: transcript.draws[key] for key in transcript.draws if transcript.draws[key].known != "all"})
+    kept = {key: d for key in transcript.draws if (d := transcript.draws[key]).known != "all"}
+    without = replace(transcript, draws=kept)
     assert word(sv.audit_transcript(without, curious=[{1}], victims=[0]), 0, "curvature") != "READ"
 
 
