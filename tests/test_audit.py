@@ -232,6 +232,28 @@ def test_worlds_are_written_side_by_side(tmp_path):
     assert list((tmp_path / "node-0-against-1").iterdir())
 
 
+def test_the_table_of_attacks_is_what_was_expected_or_explained():
+    """`make` itself refuses a letter that differs from the expected one without a reason, and a reason without a difference."""
+    from sottovoce.paper.figures import audit_table
+
+    numbers = audit_table.make(True, lambda text: None)
+    letters = {row["title"]: "".join(c["letter"] for c in row["cells"]) for row in numbers["rows"]}
+    assert letters["A7 sealed links tapped"] == "NNNNNNNN"
+    assert letters["A3 curvature"][2:5] == "EEE"
+    read = [c["error"] for row in numbers["rows"] for c in row["cells"] if c["letter"] == "E"]
+    assert len(read) > 25
+    assert max(read) < 1e-9
+    assert max(c["error"] for c in numbers["rows"][-1]["cells"][:7]) < 1e-12
+    page = audit_table.text(numbers)
+    assert page.count("[") >= len(numbers["reasons"])
+    wrong = audit_table.REASONS.pop(("A3 curvature", "AB"))
+    try:
+        with pytest.raises(sv.errors.ParameterError, match="nobody says why"):
+            audit_table._explained(numbers["rows"][:-1])
+    finally:
+        audit_table.REASONS["A3 curvature", "AB"] = wrong
+
+
 # advice --------------------------------------------------------------------------------------------------------------
 
 
