@@ -74,6 +74,7 @@ class Algorithm:
     players: tuple[str, ...] = ("eager", "compiled", "peer")
     helpers: int = 0  # nodes that only help; no player appends any yet
     minimises: bool = True  # False: it needs no costs (a sum of values, say)
+    averages: bool = False  # True: from the nodes' values it finds their mean, and only that
     floods: bool = False  # whether the step needs the graph's diameter (node.public.diameter)
     answer: Callable[[Any], Any] = lambda s: s.x  # what is compared with the optimum
     mechanisms: Callable[[Any], tuple[Any, ...]] = lambda parameters: ()  # that belong to the method, innermost

@@ -55,6 +55,8 @@ def stepsize(method: str | Algorithm, /, problem: Problem, graph: Any, *, mechan
 
 def advise(task: Task) -> Advice:
     """The same for a task that is prepared already."""
+    if not task.algorithm.minimises:
+        return Advice(1.0, None, None, "the method takes no steps, so any will do")
     beta = float(np.max(task.problem.smoothness, initial=0.0))
     if not beta > 0:
         return Advice(1.0, None, None, "these costs have no curvature, so any will do")
