@@ -75,6 +75,22 @@ def test_the_perturbation_stays_and_harms_nothing():
 
 
 @pytest.mark.parametrize(
+    ("graph", "dimensions"),
+    [
+        (sv.graphs.star(5), 0),
+        (TWO_WAY, 1),
+        (sv.Graph(4, [(i, (i + s) % 4) for i in range(4) for s in (1, 3)]), 2),  # a ring of four is bipartite
+        (sv.graphs.complete(5), 11),
+    ],
+)
+def test_how_much_of_the_perturbation_stays(graph, dimensions):
+    problem = sv.problems.average(np.arange(graph.n))
+    states = sv.run("pdmm", problem, graph, iterations=200, runs=30, scale=1.0, record=True).transcript.states[199]
+    duals = states["mine"][:, 0] - states["mine"][:, 0].mean(1, keepdims=True)  # (edge, run): what is left of the draws
+    assert (np.linalg.svd(duals, compute_uv=False) > 1e-6).sum() == dimensions
+
+
+@pytest.mark.parametrize(
     ("error", "words", "method", "graph", "given"),
     [
         (GraphError, "admm needs a two-way graph", "admm", sv.graphs.paper_b(), {}),

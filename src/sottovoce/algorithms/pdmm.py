@@ -8,7 +8,8 @@ perturbation: a general framework" (IEEE TSP 2020).
 on a two-way graph; in the paper's symbols z_i|j is B_ij z_i|j. relaxation = 1 is PDMM, for strongly convex smooth costs;
 relaxation = 1/2 is ADMM, for convex ones. z^0 is drawn with a large scale and sent once to the other end of its edge; from then on
 x alone crosses the links, for each end works out both duals of an edge. What of z^0 lies in the subspace that the graph never
-moves stays there, and covers my gradient; the rest decays, and the limit is exact. x^0 plays no part.
+moves stays there, and covers my gradient; the rest decays, and the limit is exact. That subspace has 2 (links - nodes) + 1
+dimensions for each coordinate, one more on a bipartite graph: none on a tree, where nothing stays. x^0 plays no part.
 """
 
 import math
@@ -54,6 +55,6 @@ register(
         exchanges=1,
         own_steps="1 / stepsize is the penalty, and every one converges",
         good_step=lambda largest, least, degree: degree / math.sqrt(largest * least),
-        leaks="Whoever hears me and all my neighbours has my gradient's increments, hence my curvature, and with the duals all of it.",
+        leaks="My gradient's increments, hence my curvature, to who hears me and all my neighbours; on a tree all of it.",
     )
 )
