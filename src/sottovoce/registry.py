@@ -7,7 +7,7 @@ import importlib
 import math
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -79,6 +79,13 @@ class Algorithm:
     mechanisms: Callable[[Any], tuple[Any, ...]] = lambda parameters: ()  # that belong to the method, innermost
     own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
     per_node_steps: bool = False  # whether every node may have its own stepsize
+    refuses: Callable[[Any], str | None] = lambda parameters: None  # a reason to refuse these parameters together, or None
+    otherwise: Callable[[Any], dict[str, Any]] = lambda parameters: {}  # fields that are others with these (kinds, players)
+
+    def settled_for(self, parameters: Mapping[str, Any]) -> Algorithm:
+        """The method as it is with these parameters: itself, unless they change how it is played."""
+        changes = self.otherwise(SimpleNamespace(**parameters))
+        return replace(self, **changes) if changes else self
 
     def __post_init__(self) -> None:
         _check_words(self)

@@ -20,7 +20,6 @@ from ..registry import Algorithm, Applied, algorithm, mechanism, settle, undersc
 from ..sequence import GraphSequence, as_graph
 from ..weights import Given, Rule, rule
 from . import checks
-from .checks import check_player as check_player
 from .weigh import Rules
 
 Array = np.ndarray
@@ -86,6 +85,7 @@ def prepare(
     network, sequence = fit(method, problem, graph, iterations)
     numbers = run_numbers(runs)
     settled, stack = choose(method, parameters, mechanisms)
+    method = method.settled_for(settled)
     rules, tables, schedule = weigh(method, settled, network, sequence, CounterDraws(seed, numbers), iterations)
     return Task(
         method, settled, stack, problem, network, sequence, layout(network), rules, tables, schedule,
@@ -142,6 +142,9 @@ def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tu
         if name not in method.parameters:
             raise ParameterError(f"{method.name} has no parameter {name!r}; it takes: {', '.join(known) or 'none'}")
     settled = {**settle(method.name, method.parameters, given), **chosen}
+    reason = method.refuses(SimpleNamespace(**settled))
+    if reason:
+        raise ParameterError(f"{method.name}: {reason}")
     own = method.mechanisms(SimpleNamespace(**settled))
     stack = (*own, *applied(mechanisms))
     checks.check_stack(method, stack)
