@@ -10,6 +10,7 @@
     ├── NotInstalled (also an ImportError)   an extra is missing; the message is the command that installs it
     └── RunError                         a run that started and could not go on
         ├── Diverged                     it left the finite numbers, or grew a million times
+        ├── OutOfRange                   a number does not fit the integers that it is to be sent as
         └── InvariantBroken              the sum over all nodes is no longer what it must be
 
 Every message says what was expected, what came and what to do.
@@ -75,6 +76,10 @@ class RunError(SottovoceError):
 
 class Diverged(RunError):
     """Not finite, or a million times further away than when the random start ended."""
+
+
+class OutOfRange(RunError):
+    """A number does not fit the fixed-point integers that it is to be sent as."""
 
 
 class InvariantBroken(RunError):

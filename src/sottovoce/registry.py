@@ -7,7 +7,7 @@ import importlib
 import math
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,6 +97,12 @@ class Algorithm:
     per_node_steps: bool = False  # whether every node may have its own stepsize
     refuses: Callable[[Any], str | None] = lambda parameters: None  # why it cannot work with these parameters, or None
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # see above
+    otherwise: Callable[[Any], dict[str, Any]] = lambda parameters: {}  # fields that are others with these (kinds, players)
+
+    def settled_for(self, parameters: Mapping[str, Any]) -> Algorithm:
+        """The method as it is with these parameters: itself, unless they change how it is played."""
+        changes = self.otherwise(SimpleNamespace(**parameters))
+        return replace(self, **changes) if changes else self
 
     def __post_init__(self) -> None:
         _check_words(self)

@@ -17,7 +17,7 @@ from .progress import Bar
 from .registry import Algorithm, Applied, algorithm, underscored
 from .sequence import as_graph
 from .simulate import eager
-from .simulate.checks import check_optimum
+from .simulate.checks import check_optimum, check_player
 from .simulate.chronicle import Chronicle, Played
 from .simulate.meter import payloads
 from .simulate.result import Result
@@ -67,6 +67,7 @@ def run(
     )  # fmt: skip
     check_optimum(task.algorithm, task.parameters, task.mechanisms, problem)
     chosen = _backend(task) if backend == "auto" else backend
+    check_player(task.algorithm, chosen)
     player = eager.play if chosen == "eager" else _compiled()
     with Bar(f"{method.name} ({chosen})", iterations) as watch:
         try:

@@ -46,7 +46,9 @@ def check_method(method: Algorithm) -> None:
 def check_player(method: Algorithm, backend: str) -> None:
     """Whether the method names this player."""
     if backend not in method.players:
-        raise ParameterError(f"{method.name} does not run on the {backend} player, only on: {', '.join(method.players)}")
+        raise ParameterError(
+            f"{method.name} does not run on the {backend} player with these parameters, only on: {', '.join(method.players)}"
+        )
 
 
 def check_costs(method: Algorithm, problem: Problem) -> None:

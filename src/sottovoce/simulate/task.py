@@ -20,7 +20,6 @@ from ..registry import Algorithm, Applied, algorithm, mechanism, settle, undersc
 from ..sequence import GraphSequence, as_graph
 from ..weights import Given, Rule, rule
 from . import checks
-from .checks import check_player as check_player
 from .weigh import Rules
 
 Array = np.ndarray
@@ -87,6 +86,7 @@ def prepare(
     numbers = run_numbers(runs)
     settled, stack = choose(method, parameters, mechanisms)
     checks.check_sets(method, settled, stack, problem.d)
+    method = method.settled_for(settled)
     rules, tables, schedule = weigh(method, settled, network, sequence, CounterDraws(seed, numbers), iterations)
     return Task(
         method, settled, stack, problem, network, sequence, layout(network), rules, tables, schedule,
