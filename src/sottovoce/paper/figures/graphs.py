@@ -9,8 +9,7 @@ from ...plot import arrows
 from .. import setting
 from ..item import Figure, Numbers, Watch, register
 from ..looks import GREY
-
-CYCLE = Graph(3, [(0, 2), (2, 1), (1, 0)], labels=["1", "2", "3"])  # so directed that node 3 hears node 1, as in figure 2
+from ..meeting import CYCLE
 
 
 def make(quick: bool, watch: Watch) -> Numbers:
