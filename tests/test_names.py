@@ -13,7 +13,7 @@ import sottovoce as sv
 NAMES = {
     "Algorithm", "Graph", "GraphSequence", "Mechanism", "Parameter", "Problem", "Report", "Result", "Transcript", "View",
     "audit", "audit_transcript",
-    "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "register", "registry", "rows", "run",
+    "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "register", "registry", "reproduce", "rows", "run",
     "stepsize",
 }  # fmt: skip
 MODULES = {"errors", "graphs", "problems", "registry"}  # of the submodules, those that are meant to be used

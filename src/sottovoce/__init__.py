@@ -17,6 +17,7 @@ from .auditing import audit as audit
 from .auditing import audit_transcript as audit_transcript
 from .auditor.report import Report as Report
 from .graph import Graph as Graph
+from .paper.reproduce import reproduce as reproduce
 from .problem import Problem as Problem
 from .registry import Algorithm as Algorithm
 from .registry import Mechanism as Mechanism

@@ -52,6 +52,8 @@ def audit(
     The other options are those of `run`; 300 iterations, or as many as the method takes, unless given. The rehearsal uses a
     simulation seed, and the report says so.
     """
+    if isinstance(network := as_graph(graph), Graph):
+        asked(network, curious, at_most, victims)  # refused before anything is played
     method = algorithm(method)
     iterations = usual(method, iterations, ITERATIONS)
     result = run(
@@ -83,9 +85,8 @@ def audit_transcript(
     """The same for a recorded run. Where nobody knows the truth, READ means that held-back messages were foretold."""
     graph, told = transcript.graph, checked(side_information)
     truth = truth_of(transcript) if truth is None else truth
-    adversaries: list[Adversary] = [tuple(sorted(c)) for c in coalitions(graph, curious, at_most)] if curious != [] else []
-    adversaries += [WIRE] * wiretap
-    watched = list(range(graph.n)) if victims is None else _victims(graph, victims)
+    groups, watched = asked(graph, curious, at_most, victims)
+    adversaries: list[Adversary] = [*groups, *[WIRE] * wiretap]
     found = Witnesses(transcript)
     judge = Judge(functools.cache(lambda who: _view(transcript, who, told)), truth, graph, watched, found.evidence)
     verdicts = tuple(v for adversary in adversaries for v in judge.verdicts(adversary))
@@ -95,6 +96,12 @@ def audit_transcript(
         verdicts=verdicts, assumptions=assumptions(transcript, truth, told), public=tuple(public(graph)),
         facts=facts_of(transcript, graph) | {"adversaries": len(adversaries)}, attacks=gallery(), advice=(),
     )  # fmt: skip
+
+
+def asked(graph: Graph, curious: Any, at_most: int | None, victims: Any) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Who looks, and at whom."""
+    groups = [tuple(sorted(c)) for c in coalitions(graph, curious, at_most)] if curious != [] else []
+    return groups, list(range(graph.n)) if victims is None else _victims(graph, victims)
 
 
 def _view(transcript: Transcript, who: Adversary, told: dict[str, Any]) -> View:
