@@ -12,7 +12,7 @@ import sottovoce as sv
 
 NAMES = {
     "Algorithm", "Graph", "GraphSequence", "Mechanism", "Parameter", "Problem", "Report", "Result", "Transcript", "View",
-    "audit", "audit_transcript",
+    "audit", "audit_transcript", "average",
     "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "register", "registry", "reproduce", "rows", "run",
     "stepsize",
 }  # fmt: skip

@@ -80,6 +80,7 @@ class Algorithm:
     players: tuple[str, ...] = ("eager", "compiled", "peer")
     helpers: int = 0  # nodes that only help; no player appends any yet
     minimises: bool = True  # False: it needs no costs (a sum of values, say)
+    averages: bool = False  # True: from the nodes' values it finds their mean, and only that
     floods: bool = False  # whether the step needs the graph's diameter (node.public.diameter)
     answer: Callable[[Any], Any] = lambda s: s.x  # what is compared with the optimum
     mechanisms: Callable[[Any], tuple[Any, ...]] = lambda parameters: ()  # that belong to the method, innermost
@@ -87,6 +88,8 @@ class Algorithm:
     quadratic: bool = False  # whether it serves quadratic costs only
     opens: str = ""  # what it opens to everybody by design, besides the optimum
     own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
+    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from the largest curvature, the least one of
+    # the mean cost and the mean degree; 1 / the largest curvature unless given
     per_node_steps: bool = False  # whether every node may have its own stepsize
 
     def __post_init__(self) -> None:

@@ -48,7 +48,17 @@ def check_player(method: Algorithm, backend: str) -> None:
 
 
 def check_costs(method: Algorithm, problem: Problem) -> None:
-    """A gradient method needs something to minimise."""
+    """A gradient method needs something to minimise, an average something to average."""
+    if method.averages and problem.values is None:
+        raise ProblemError(
+            f"{method.name} averages the nodes' values, and in a problem of the family {problem.family.name!r} they hold none; "
+            "take problems.average(values), or a method that minimises"
+        )
+    if method.averages and not getattr(problem.family, "minimises", True):
+        raise ProblemError(
+            f"{method.name} finds the mean of the values, and {problem.family.name!r} asks for their sum: take problems.average, "
+            "and the number of nodes times its result"
+        )
     if method.minimises and not getattr(problem.family, "minimises", True):
         raise ProblemError(
             f"nothing to minimise: the costs of {problem.family.name!r} are zero, so {method.name} would only average its start; "
