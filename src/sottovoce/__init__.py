@@ -9,6 +9,7 @@ Parties that share no server minimise the sum of their private costs over a dire
 
 from __future__ import annotations
 
+from . import accountant as accountant
 from . import errors as errors
 from . import graphs as graphs
 from . import problems as problems
@@ -31,6 +32,8 @@ from .registry import rows as rows
 from .run import compare as compare
 from .run import run as run
 from .sequence import GraphSequence as GraphSequence
+from .sets import Ball as Ball
+from .sets import Box as Box
 from .simulate.result import Result as Result
 from .stepsize import stepsize as stepsize
 from .transcript import Transcript as Transcript

@@ -43,6 +43,7 @@ def run(console: Console, facts: Facts) -> None:
         ("rate", _rate(facts["rate"])),
         ("sent", f"{facts['messages']:,} messages, {facts['bytes']:,} bytes a run"),
         ("invariant", _kept(facts["invariant"])),
+        *([("spent", _spent(facts["spent"]))] if facts["spent"] else []),
         *((what, facts[what]) for what in ("plot", "saved") if facts[what]),
     ]
     for name, value in rows:
@@ -172,6 +173,12 @@ def _plain_table(columns: int) -> Table:
 
 def _kept(roundings: float) -> str:
     return f"sums kept to {_number(roundings)} roundings" if roundings else "nothing to keep, or kept exactly"
+
+
+def _spent(spent: Facts) -> str:
+    from .simulate.result import told
+
+    return told({what: float("inf") if value is None else value for what, value in spent.items()})
 
 
 def _because(advice: Facts) -> str:

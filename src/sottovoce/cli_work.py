@@ -243,6 +243,7 @@ def facts(ran: Ran, playing: Playing) -> dict[str, Any]:
         "messages": result.messages.sum(),
         "bytes": result.bytes.sum(),
         "invariant": result.invariant,
+        "spent": result.spent,
         "optimum": result.optimum,
         "answer": result.answer,
         "leaks": algorithm(result.algorithm).leaks,

@@ -15,6 +15,7 @@ from .errors import ParameterError, UnknownName
 from .options import parse_options as parse_options
 from .options import parse_value as parse_value
 from .options import underscored as underscored
+from .sets import FORMS, region
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Parameter:
     help: str
     check: Callable[[Any], bool] | None = None
     expected: str = ""
+    read: Callable[[Any], Any] | None = None  # makes the value of what was given, a text say
 
     def accepts(self, value: Any) -> bool:
         """None only where it is the default: nothing was given."""
@@ -62,9 +64,20 @@ def one_of_numbers(choices: tuple[int, ...], default: int, help: str) -> Paramet
     return Parameter(default, help, known, "one of " + ", ".join(map(str, choices)))
 
 
+def within(default: Any, help: str = "the set that iterates are projected onto, ball:5 or box:-1..1") -> Parameter:
+    """A bounded convex set; None where a method can do without, and that is its default."""
+    return Parameter(default, help, expected=FORMS, read=region)
+
+
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A method: how a node starts, what it does in one iteration, and what is said of it."""
+    """A method: how a node starts, what it does in one iteration, and what is said of it.
+
+    spends(parameters, problem, iterations) -> {"epsilon": ..., "delta": ...} or None     what so many iterations give away of one
+                                         node's cost, worked out from what is public: `parameters` (with `stepsize`, the largest,
+                                         and `shares`, what each node keeps of its own value, by the name of the weight), problem.n
+                                         and problem.d, never its data. A mechanism may state the same
+    """
 
     name: str
     start: Callable[..., Any]  # start(node, x) -> State
@@ -91,6 +104,8 @@ class Algorithm:
     good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from the largest curvature, the least one of
     # the mean cost and the mean degree; 1 / the largest curvature unless given
     per_node_steps: bool = False  # whether every node may have its own stepsize
+    refuses: Callable[[Any], str | None] = lambda parameters: None  # why it cannot work with these parameters, or None
+    spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # see above
 
     def __post_init__(self) -> None:
         _check_words(self)
@@ -190,6 +205,7 @@ class Mechanism:
     allows: tuple[str, ...] = ()  # mechanisms that may change the same ones
     lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
     breaks_invariant: bool = False
+    spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # as an Algorithm's
 
 
 @dataclass(frozen=True)
@@ -278,11 +294,20 @@ def settle(owner: str, declared: Mapping[str, Parameter], given: Mapping[str, An
     settled = {}
     for name, parameter in declared.items():
         value = given.get(name, parameter.default)
+        if parameter.read is not None and value is not None:
+            value = _read(f"{owner}: {name}", parameter.read, value)
         if not parameter.accepts(value):
             raise ParameterError(f"{owner}: {name} must be {parameter.expected or 'given'}, not {value!r}")
         _check_plain(owner, name, value)
         settled[name] = value
     return settled
+
+
+def _read(what: str, read: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return read(value)
+    except ParameterError as error:
+        raise ParameterError(f"{what}: {error}") from None
 
 
 def _check_plain(owner: str, name: str, value: Any) -> None:

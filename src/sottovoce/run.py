@@ -17,9 +17,11 @@ from .progress import Bar
 from .registry import Algorithm, Applied, algorithm, underscored
 from .sequence import as_graph
 from .simulate import eager
+from .simulate.checks import check_optimum
 from .simulate.chronicle import Chronicle, Played
 from .simulate.meter import payloads
 from .simulate.result import Result
+from .simulate.spent import spent
 from .simulate.task import Task, applied, prepare
 from .transcript import written
 from .version import __version__
@@ -65,6 +67,7 @@ def run(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
         record=record, x0=x0, every=every, tolerance=tolerance, parameters=parameters,
     )  # fmt: skip
+    check_optimum(task.algorithm, task.parameters, task.mechanisms, problem)
     chosen = _backend(task) if backend == "auto" else backend
     player = eager.play if chosen == "eager" else _compiled()
     with Bar(f"{method.name} ({chosen})", iterations) as watch:
@@ -276,6 +279,7 @@ def result_of(task: Task, played: Played, backend: str) -> Result:
         stepsize=task.stepsize[:, 0, 0], optimum=np.asarray(task.problem.optimum), backend=backend, seed=task.seed,
         parameters=task.parameters, mechanisms=[repr(a) for a in task.mechanisms], trajectory=trajectory,
         transcript=written(task, played) if played.setup is not None else None, provenance=provenance(task),
+        spent=spent(task, played.iterations),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,16 @@ class Result:
         return (
             f"<{self.algorithm}: {n} nodes, d = {d}, {self.iterations} iterations ({self.backend}), stepsize {size}; "
             f"{many}final error {np.median(self.final):.2g}, rate {self.rate():.4f}, "
-            f"{int(self.bytes.sum()):,} bytes sent{f'; {self.warning}' if self.warning else ''}>"
+            f"{int(self.bytes.sum()):,} bytes sent{self._spent()}{f'; {self.warning}' if self.warning else ''}>"
         )
+
+    def _spent(self) -> str:
+        return "" if self.spent is None else f"; spent {told(self.spent)}"
+
+
+def told(spent: Mapping[str, float]) -> str:
+    """What was spent in words; a delta of zero goes without saying."""
+    return ", ".join(f"{what} {value:.4g}" for what, value in spent.items() if value or what == "epsilon")
 
 
 def _table(value: Any) -> Array | None:

@@ -86,6 +86,7 @@ def prepare(
     network, sequence = fit(method, problem, graph, iterations)
     numbers = run_numbers(runs)
     settled, stack = choose(method, parameters, mechanisms)
+    checks.check_sets(method, settled, stack, problem.d)
     rules, tables, schedule = weigh(method, settled, network, sequence, CounterDraws(seed, numbers), iterations)
     return Task(
         method, settled, stack, problem, network, sequence, layout(network), rules, tables, schedule,
@@ -145,6 +146,7 @@ def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tu
     settled = {**settle(method.name, method.parameters, given), **chosen}
     own = method.mechanisms(SimpleNamespace(**settled))
     stack = (*own, *applied(mechanisms))
+    checks.check_settings(method, settled)
     checks.check_stack(method, stack)
     checks.check_used(method, settled)
     return settled, stack
