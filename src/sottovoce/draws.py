@@ -40,6 +40,8 @@ START, WEIGHTS, STEPSIZE, STEP, SETUP = range(5)  # kinds of streams
 class Draws(Protocol):
     """What a player asks of a source."""
 
+    runs: Any  # the numbers of the runs, or how many there are
+
     def four(
         self, xp: Any, law: Law | str, stream: Stream, k: Any, sender: Any, receiver: Any, coordinates: int,
         which: tuple[int, ...] = (0, 1, 2, 3),

@@ -26,6 +26,7 @@ from .simulate.task import Task, applied, prepare
 from .transcript import written
 from .version import __version__
 
+ITERATIONS = 1000
 BACKENDS = ("auto", "eager", "compiled")
 ELSEWHERE = {  # what other libraries call the options of `run`
     "lr": "stepsize", "learning_rate": "stepsize", "eta0": "stepsize", "epochs": "iterations", "max_iter": "iterations",
@@ -34,8 +35,8 @@ ELSEWHERE = {  # what other libraries call the options of `run`
 
 
 def run(
-    method: str | Algorithm, /, problem: Problem, graph: Any, *, stepsize: Any = "auto", iterations: int = 1000, runs: Any = 1,
-    seed: int = 0, mechanisms: Any = (), record: bool = False, x0: Any = None, backend: str = "auto", every: int = 1,
+    method: str | Algorithm, /, problem: Problem, graph: Any, *, stepsize: Any = "auto", iterations: int | None = None,
+    runs: Any = 1, seed: int = 0, mechanisms: Any = (), record: bool = False, x0: Any = None, backend: str = "auto", every: int = 1,
     tolerance: float | None = None, **parameters: Any,
 ) -> Result:  # fmt: skip
     """Play `method` on `problem` over `graph` and return what came of it.
@@ -45,7 +46,8 @@ def run(
     graph        a Graph, an adjacency matrix (A[i, j] = 1: j can send to i), a networkx graph; for some methods a sequence
                  of those, or a pure function of the iteration
     stepsize     a number, one a node where the method has them, or "auto": advised by `sottovoce.stepsize`
-    iterations   at most so many; `tolerance` stops when no entry of any run moves by more
+    iterations   at most so many: 1000, or as many as the method takes, unless given; `tolerance` stops when no entry of any run
+                 moves by more
     runs         how many repetitions with other random numbers, or which ones: runs=[17] is run 17 of any thousand
     seed         the same seed gives the same trajectory, on every player
     mechanisms   privacy mechanisms around the method: names, or mechanism("random-start", K=3)
@@ -59,7 +61,7 @@ def run(
         raise ParameterError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     method, mechanisms = algorithm(method), applied(mechanisms)
     check(method, problem, graph, mechanisms, parameters)
-    graph, runs = as_graph(graph), _runs(runs, x0)
+    graph, runs, iterations = as_graph(graph), _runs(runs, x0), usual(method, iterations, ITERATIONS)
     size, advice = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
     task = prepare(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
@@ -77,6 +79,11 @@ def run(
     result = result_of(task, played, chosen)
     result.advice = advice
     return result
+
+
+def usual(method: Algorithm, iterations: int | None, otherwise: int) -> int:
+    """So many iterations as asked for, else as many as the method takes, else the usual number."""
+    return iterations if iterations is not None else otherwise if method.takes is None else method.takes
 
 
 def check(method: Algorithm, problem: Any, graph: Any, mechanisms: Sequence[Applied], parameters: Mapping[str, Any]) -> None:
@@ -286,7 +293,7 @@ def traffic(task: Task, iterations: int) -> tuple[np.ndarray, np.ndarray]:
     for first, last in task.phases:
         stack = eager.acting_stack(task, task.active(first))
         diameter = eager.diameter_of(task)
-        setup, each = payloads(task.algorithm, task.rules, stack, task.problem.d, task.step_parameters, diameter)
+        setup, each = payloads(task.algorithm, task.rules, stack, task.problem.d, task.step_parameters, diameter, task.graph.n)
         if first == 0:
             messages[0], sizes[0] = len(setup) * len(task.graph.sender), sum(setup) * len(task.graph.sender)
         last = min(last, iterations)

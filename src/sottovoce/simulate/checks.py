@@ -70,6 +70,15 @@ def check_costs(method: Algorithm, problem: Problem) -> None:
         )
 
 
+def check_quadratic(method: Algorithm, problem: Problem) -> None:
+    """A method for quadratic costs would be wrong, and say nothing of it, on others."""
+    if method.quadratic and not getattr(problem.family, "quadratic", False):
+        raise ProblemError(
+            f"{method.name} is for quadratic costs, and {problem.family.name!r} is not known to be; take private-newton, which "
+            "needs one iteration where the costs are quadratic and a handful elsewhere"
+        )
+
+
 def check_labels(problem: Problem, graph: Graph) -> None:
     """Node i of the problem is node i of the graph: where both have names, they are the same."""
     default, ours, theirs = tuple(range(graph.n)), problem.labels, graph.labels

@@ -27,22 +27,23 @@ class Flat:
         return 0 * x
 
     def hessian(self, xp: Any, data: Any, x: Any) -> Any:
-        return 0 * (x[:, :, None] * x[:, None])
+        return 0 * (x[:, :, None] * x[:, None]) + np.eye(x.shape[1])[None, :, :, None]  # somebody may want to invert it
 
     def prox(self, xp: Any, data: Any, p: Any, q: Any) -> Any:
         return -p
 
 
 def payloads(
-    method: Algorithm, rules: Rules, stack: tuple[Applied, ...], coordinates: int, parameters: Any = None, diameter: int | None = 2
+    method: Algorithm, rules: Rules, stack: tuple[Applied, ...], coordinates: int, parameters: Any = None, diameter: int | None = 2,
+    n: int | None = None,
 ) -> tuple[list[int], list[int]]:
-    """Bytes that cross one edge: in each exchange of the set-up, and in each exchange of an iteration."""
+    """Bytes that cross one edge: in each exchange of the set-up, and in each exchange of an iteration, where there are n nodes."""
     graph = _triangle()
     tables = {name: r.played().constant(graph)[:, None, None] for name, r in rules.items() if isinstance(r, Rule)}
     stage = Stage(
         np, NumpySums(layout(graph)), layout(graph), Flat(), (), CounterDraws(0), np.ones((1, 1, 1)),
         BlockWeigher(rules, tables, None, 1), coordinates, parameters=parameters or SimpleNamespace(),
-        values=np.zeros((3, coordinates, 1)), reverse=graph.reverse, diameter=diameter,
+        values=np.zeros((3, coordinates, 1)), reverse=graph.reverse, diameter=diameter, n=n,
     )  # fmt: skip
     setup, tape = Tape(), Tape()
     with np.errstate(all="ignore"):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..draws import STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
-from ..errors import GraphError, InvariantBroken, WeightError
+from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
 from ..layout import Alone, Layout
 from ..ledger import Ledger
@@ -242,6 +242,9 @@ class OneNode:
 
     collect = gather
 
+    def largest(self, inbox: Array) -> Array:
+        return inbox.max(0, keepdims=True, initial=0)
+
     def turn(self, inbox: Values) -> Values:
         if not np.array_equal(self.own.row.sender, self.own.column.receiver):
             raise GraphError("turn() needs a two-way graph: what came from j must find an edge to j")
@@ -263,6 +266,16 @@ class OneNode:
         if self.own.value is None:
             raise GraphError("this problem's nodes hold no value to average; use problems.average or problems.rendezvous")
         return self.own.value
+
+    # refusals and contributions ----------------------------------------------------------------------------------
+
+    def refuse(self, bad: Array, why: str) -> None:
+        if np.any(bad):
+            when = "set-up" if self.k < 0 else f"iteration {self.k + 1}"
+            raise Refused(f"{when}, node {self.own.me}: {why}")
+
+    def contribute(self, values: Array, grid: Any) -> Array:
+        return values
 
     # randomness and public facts ---------------------------------------------------------------------------------
 

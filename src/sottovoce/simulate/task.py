@@ -111,6 +111,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
     checks.check_costs(method, problem)
+    checks.check_quadratic(method, problem)
     network = as_graph(graph)
     sequence = network.prepared(iterations) if isinstance(network, GraphSequence) else None
     if sequence is not None and method.graphs != "sequence":
