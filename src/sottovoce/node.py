@@ -15,7 +15,7 @@ axis, a real node plays with one. The verbs:
     weights                        what the algorithm names, drawn for this iteration, and `stepsize`
     draw(law, like, known)         anything else random
     shared(law, like) -> out, in   numbers that both ends of an edge know and nobody else: a row for each of my out-edges, and
-                                   a row for each of my in-edges
+                                   a row for each of my in-edges; `kept=label`: the same in every run under that label
     k, me, degree, parameters, public, helper, xp
 
 A tuple for v rides in the same message with the same weights and comes back as a tuple. A mechanism is a `Layer`: it
@@ -106,7 +106,7 @@ class StepNode(Protocol):
     def draw(
         self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None
     ) -> Array: ...
-    def shared(self, law: Any, like: Array) -> tuple[Array, Array]: ...
+    def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]: ...
 
 
 class Layer:
