@@ -16,7 +16,7 @@ axis, a real node plays with one. The verbs:
     weights                        what the algorithm names, drawn for this iteration, and `stepsize`
     draw(law, like, known)         anything else random
     shared(law, like) -> out, in   numbers that both ends of an edge know and nobody else: a row for each of my out-edges, and
-                                   a row for each of my in-edges
+                                   a row for each of my in-edges; `kept=label`: the same in every run under that label
     refuse(bad, why)               stop the run, and say why, where any of `bad` holds
     contribute(v, grid) -> v       what I put into a sum that is opened to all (summing.py): v itself, unless a mechanism changes it
     k, me, degree, parameters, public, helper, xp
@@ -112,7 +112,7 @@ class StepNode(Protocol):
     def draw(
         self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None
     ) -> Array: ...
-    def shared(self, law: Any, like: Array) -> tuple[Array, Array]: ...
+    def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]: ...
 
 
 class Layer:

@@ -194,6 +194,8 @@ class Mechanism:
     wrap(node, m, parameters) -> Layer   called in every iteration, with that iteration's node and the m of the one before; a new
                                          Layer each time: `Layer(node, m, parameters)` or a class of its own
 
+    `fits` is shown what is to be played (problem, graph, iterations, x0, settled) before it begins; nothing of that is computed with.
+
     `parameters` has the settled options as attributes (parameters.K). A verb of the Layer that has something to remember
     assigns `self.m`: what `layer.m` is after the step is what wrap is given in the next iteration. Where iterations are
     compiled, m keeps its shapes and kinds.
@@ -210,6 +212,8 @@ class Mechanism:
     overrides: tuple[str, ...] = ()  # the verbs it changes
     allows: tuple[str, ...] = ()  # mechanisms that may change the same ones
     lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
+    fits: Callable[..., str | None] = lambda parameters, task: None  # a reason to refuse a run as a whole, or None
+    together: Callable[..., bool] = lambda parameters: False  # whether all nodes must start at the same x^0
     breaks_invariant: bool = False
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # as an Algorithm's
 

@@ -62,7 +62,8 @@ def run(
     method, mechanisms = algorithm(method), applied(mechanisms)
     check(method, problem, graph, mechanisms, parameters)
     graph, runs, iterations = as_graph(graph), _runs(runs, x0), usual(method, iterations, ITERATIONS)
-    size, advice = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
+    options = {"mechanisms": mechanisms, "seed": seed, "runs": runs, **parameters}
+    size, advice = _stepsize(method, problem, graph, stepsize, options)
     task = prepare(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
         record=record, x0=x0, every=every, tolerance=tolerance, parameters=parameters,
@@ -219,7 +220,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _stepsize(
-    method: Algorithm, problem: Problem, graph: Any, stepsize: Any, mechanisms: Any, parameters: dict[str, Any]
+    method: Algorithm, problem: Problem, graph: Any, stepsize: Any, options: dict[str, Any]
 ) -> tuple[Any, str | None]:
     """The stepsize, and what the adviser said where it was asked."""
     if not isinstance(stepsize, str):
@@ -228,7 +229,7 @@ def _stepsize(
         raise ParameterError(f"stepsize must be a number, one a node, or 'auto', not {stepsize!r}")
     from .stepsize import stepsize as advise
 
-    advice = advise(method, problem, graph, mechanisms=mechanisms, **parameters)
+    advice = advise(method, problem, graph, **options)
     return advice.good, str(advice)
 
 

@@ -142,6 +142,18 @@ def sets_of(method: Algorithm, settled: dict[str, Any], stack: Sequence[Applied]
     return [(owner, name, value) for owner, items in owners for name, value in items if isinstance(value, Ball | Box)]
 
 
+def check_fit(task: Any) -> None:
+    """Each mechanism is shown the whole run before it begins."""
+    for applied in task.mechanisms:
+        if applied.mechanism.together(applied.options) and (task.x0 != task.x0[:1]).any():
+            raise ParameterError(
+                f"{applied.mechanism.name}: all nodes must start at the same point; leave x0 out, or give every node the same row"
+            )
+        reason = applied.mechanism.fits(applied.options, task)
+        if reason:
+            raise ParameterError(f"{applied.mechanism.name} cannot serve this run: {reason}")
+
+
 def default_of(choice: Any) -> Any:
     """What a weight is unless told otherwise."""
     return choice.default if isinstance(choice, Choice) else choice

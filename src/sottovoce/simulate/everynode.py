@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..draws import STEP, STEPSIZE, UNIT, WORDS, Draws, Stream
+from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, Draws, Stream
 from ..errors import GraphError, Refused
 from ..laws import law as named_law
 from ..layout import Layout
@@ -195,8 +195,7 @@ class EveryNode:
     def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
         """Numbers of a law, as many coordinates as `like` has, one row a node or (known "edge", "pair") an out-edge."""
         each = each or ("edge" if known in ("edge", "pair") else "node")
-        call = self.calls
-        self.calls += 1
+        call = self._call()
         law = law if law in (UNIT, WORDS) else named_law(law)
         sender, receiver = self._ends(each, known, shared)
         value = self.stage.weigher.numbers(
@@ -206,10 +205,21 @@ class EveryNode:
             self.tape.draw(f"draw-{call}", each, known, law, value)
         return value
 
-    def shared(self, law: Any, like: Array) -> tuple[Array, Array]:
+    def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know, once for my out-edges and once for my in-edges."""
-        value = self.draw(law, like, "edge", shared=True)
+        if kept is None:
+            value = self.draw(law, like, "edge", shared=True)
+            return value, value
+        call, layout, law = self._call(), self.stage.layout, law if law in (UNIT, WORDS) else named_law(law)
+        source = self.stage.draws.kept(kept).between
+        (value,) = source(self.xp, law, Stream(KEPT), -1, layout.sender, layout.receiver, like.shape[-2], (0,))
+        if self.tape is not None:
+            self.tape.draw(f"draw-{call}", "edge", "edge", law, value)
         return value, value
+
+    def _call(self) -> int:
+        self.calls += 1
+        return self.calls - 1
 
     def _ends(self, each: str, known: str, shared: bool) -> tuple[Array, Array]:
         layout = self.stage.layout

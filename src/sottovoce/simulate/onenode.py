@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..draws import STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
+from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
 from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
 from ..layout import Alone, Layout
@@ -114,7 +114,8 @@ class OneNode:
     def __init__(self, own: Own, k: int, kind: int = STEP):
         self.own, self.k, self.kind, self.keeps = own, k, kind, own.keeps
         self.parameters, self.coordinates = own.parameters, own.coordinates
-        self.phase = self.calls = self.promises = 0
+        self.phase = self.calls = 0
+        self.promises: list[Any] = []  # the totals that pushes of this iteration have promised
 
     # weights -----------------------------------------------------------------------------------------------------
 
@@ -200,8 +201,7 @@ class OneNode:
 
     def push(self, *terms: tuple[Weight, Values], total: Any = None) -> Values:
         home, sent = grouped(terms)
-        shape, call = home if not sent else sent[0][1], self.promises
-        self.promises += 1
+        shape, call = home if not sent else sent[0][1], self._promise(total)
         pushed = self._weighed_out(sent)
         out = tuple(part[1:] for part in pushed)
         came = self._cross(out) if sent else ()
@@ -214,6 +214,14 @@ class OneNode:
             for p, (plain, wanted) in enumerate(zip(parts(y), parts(total), strict=True))
         ]
         return tuple(kept) if isinstance(y, tuple) else kept[0]
+
+    def _promise(self, total: Any) -> int:
+        """Which account a promise belongs to: pushes of one iteration with the very same total speak of the same sum."""
+        for call, before in enumerate(self.promises):
+            if getattr(total, "ndim", 0) and before is total:
+                return call
+        self.promises.append(total)
+        return len(self.promises) - 1
 
     @staticmethod
     def _weighed_out(sent: list[tuple[Any, Values]]) -> list[Array]:
@@ -287,10 +295,14 @@ class OneNode:
         owner = np.zeros(1, int) if shared else np.full(1, self.own.me)
         return self._numbers(draws.common if shared else draws.four, self._call(), law, owner, owner, like)
 
-    def shared(self, law: Any, like: Array) -> tuple[Array, Array]:
+    def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know: those of my out-edges, and those of my in-edges."""
         call, sides = self._call(), [mine.ends(False) for mine in (self.own.column, self.own.row)]
-        out, inbox = (self._numbers(self.own.draws.between, call, law, s[1:], r[1:], like) for s, r in sides)
+        if kept is None:
+            out, inbox = (self._numbers(self.own.draws.between, call, law, s[1:], r[1:], like) for s, r in sides)
+            return out, inbox
+        law, source = law if law in (UNIT, WORDS) else named_law(law), self.own.draws.kept(kept).between
+        out, inbox = (source(np, law, Stream(KEPT), -1, s[1:], r[1:], like.shape[-2], (0,))[0] for s, r in sides)
         return out, inbox
 
     def _call(self) -> int:

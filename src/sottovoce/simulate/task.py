@@ -75,9 +75,9 @@ class Task:
 
 def prepare(
     method: str | Algorithm, problem: Problem, graph: Any, *, stepsize: Any, iterations: int, runs: Any, seed: int,
-    mechanisms: Any, record: bool, x0: Any, every: int, tolerance: float | None, parameters: dict[str, Any],
+    mechanisms: Any, record: bool, x0: Any, every: int, tolerance: float | None, parameters: dict[str, Any], advised: bool = False,
 ) -> Task:  # fmt: skip
-    """Check everything and resolve it; `stepsize` is a number or one a node here."""
+    """Check everything and resolve it; `stepsize` is a number or one a node here. `advised`: not to be played, only to find one."""
     method = algorithm(method)
     checks.check_counts(iterations=iterations, every=every)
     checks.check_tolerance(tolerance)
@@ -88,11 +88,15 @@ def prepare(
     checks.check_sets(method, settled, stack, problem.d)
     method = method.settled_for(settled)
     rules, tables, schedule = weigh(method, settled, network, sequence, CounterDraws(seed, numbers), iterations)
-    return Task(
+    together = any(a.mechanism.together(a.options) for a in stack)
+    task = Task(
         method, settled, stack, problem, network, sequence, layout(network), rules, tables, schedule,
-        steps(method, stepsize, problem.n), start(problem, x0, seed, numbers), int(seed), numbers, int(iterations),
+        steps(method, stepsize, problem.n), start(problem, x0, seed, numbers, together), int(seed), numbers, int(iterations),
         int(every), bool(record), tolerance,
     )  # fmt: skip
+    if not advised:
+        checks.check_fit(task)
+    return task
 
 
 def run_numbers(runs: Any) -> Array:
@@ -232,11 +236,11 @@ def steps(method: Algorithm, stepsize: Any, n: int) -> Array:
     return values.reshape(-1, 1, 1)
 
 
-def start(problem: Problem, x0: Any, seed: int, runs: Array) -> Array:
-    """x^0: as given, (n, d) or (runs, n, d), or standard normal."""
+def start(problem: Problem, x0: Any, seed: int, runs: Array, together: bool = False) -> Array:
+    """x^0: as given, (n, d) or (runs, n, d), or standard normal; `together`: drawn once for all nodes."""
     n, d = problem.n, problem.d
     if x0 is None:
-        nodes = np.arange(n)
+        nodes = np.arange(n) * (not together)
         return CounterDraws(seed, runs).four(np, Law(), Stream(START), -1, nodes, nodes, d, (0,))[0]
     try:
         values = np.asarray(x0)
