@@ -1,8 +1,8 @@
 """One node: the verbs of a step for a node that has its own data and nothing else; its exchange really sends and waits.
 
-Arrays have the shapes (1, coordinate, 1) and (edge, coordinate, 1). What comes and goes passes through a mailbox with
-`send(edge, key, payload)` and `receive(edge, key)`: an edge is (sender, receiver), a key (iteration, phase), a payload a tuple
-of arrays. In `threads` the mailbox is a queue an edge; a real node brings another.
+Arrays have the shapes (1, coordinate, 1) and (edge, coordinate, 1). What comes and goes passes through a mailbox,
+`cross(key, out) -> came`: a key is (iteration, phase); `out` is a tuple of arrays with a row an out-neighbour, `came` the same with
+a row an in-neighbour, both sorted by the neighbour. In `threads` the mailbox has a queue an edge; a real node brings another.
 """
 
 from __future__ import annotations
@@ -73,7 +73,13 @@ class Own:
     @classmethod
     def of(cls, task: Task, me: int, mail: Any) -> Own:
         """Node `me` of a task, run 0."""
-        layout, values = task.layout, values_of(task)
+        values, draws = values_of(task), CounterDraws(task.seed, task.runs[:1])
+        return cls.alone(task, me, task.problem.only(me), None if values is None else values[me : me + 1], draws, mail)
+
+    @classmethod
+    def alone(cls, task: Task, me: int, data: Any, value: Array | None, draws: Draws, mail: Any) -> Own:
+        """Node `me` with its own data and draws; nothing of a task is used that another node would have to say."""
+        layout = task.layout
         row, column = (Entries(layout, me, np.flatnonzero(ends == me)) for ends in (layout.target, layout.source))
         pick = lambda table, entries: table[..., entries.index, :, :1]
         tables = {name: (pick(table, row), pick(table, column)) for name, table in task.tables.items()}
@@ -82,8 +88,7 @@ class Own:
             me, task.graph.n, diameter_of(task), row, column, task.rules, tables,
             None if active is None else (pick(active, row), pick(active, column)), task.schedule,
             task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize, task.problem.family,
-            task.problem.only(me), None if values is None else values[me : me + 1], task.problem.d, task.step_parameters,
-            CounterDraws(task.seed, task.runs[:1]), mail, task.keeps,
+            data, value, task.problem.d, task.step_parameters, draws, mail, task.keeps,
         )  # fmt: skip
 
     def ledger(self, kind: int, call: int, part: int) -> Ledger:
@@ -170,12 +175,8 @@ class OneNode:
 
     def _cross(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
         """Rows of `out` go to my out-neighbours; what comes in has a row an in-neighbour."""
-        own, key = self.own, (self.k, self.phase)
         self.phase += 1
-        for j, receiver in enumerate(own.column.receiver[1:].tolist()):
-            own.mail.send((own.me, receiver), key, tuple(part[j : j + 1] for part in out))
-        came = [own.mail.receive((sender, own.me), key) for sender in own.row.sender[1:].tolist()]
-        return tuple(np.concatenate([part[:0], *rows]) for part, *rows in zip(out, *came, strict=True))
+        return self.own.mail.cross((self.k, self.phase - 1), out)
 
     def exchange(self, out: Values) -> Values:
         came = self._cross(parts(out))

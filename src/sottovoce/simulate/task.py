@@ -172,15 +172,12 @@ def weigh(
     graphs = [graph] if sequence is None else list(sequence.distinct)
     rules: Rules = {}
     tables: dict[str, Array] = {}
-    options = {name: value for name, value in settled.items() if name not in method.weights}
-    options["fresh"] = options.pop("late", "fresh") == "fresh"
     for i, name in enumerate(method.weights):
-        side = _side(method, name)
-        found = settled[name]
+        found, side = settled[name], _side(method, name)
         if isinstance(found, str) and found in rules:
             rules[name] = found
             continue
-        one = rule(found, side, **options)
+        one = rule_of(method, settled, name)
         if one.name == "identity":
             rules[name] = None
             continue
@@ -193,6 +190,13 @@ def weigh(
             one = Given(one.side, one.known)
         rules[name], tables[name] = one, table if sequence is not None else table[0]
     return rules, tables, None if sequence is None else sequence.index(0, iterations)
+
+
+def rule_of(method: Algorithm, settled: dict[str, Any], name: str) -> Rule:
+    """The rule of a weight, with the method's parameters that it takes."""
+    options = {option: value for option, value in settled.items() if option not in method.weights}
+    options["fresh"] = options.pop("late", "fresh") == "fresh"
+    return rule(settled[name], _side(method, name), **options)
 
 
 def _side(method: Algorithm, name: str) -> str:
