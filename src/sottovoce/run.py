@@ -57,6 +57,8 @@ def run(
         raise ParameterError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     method, mechanisms = algorithm(method), applied(mechanisms)
     check(method, problem, graph, mechanisms, parameters)
+    if method.averages and x0 is not None:
+        raise ParameterError(f"{method.name} starts at the nodes' values, so x0 would do nothing; leave it out")
     graph, runs = as_graph(graph), _runs(runs, x0)
     size, advice = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
     task = prepare(

@@ -12,7 +12,10 @@ me, all of it. How much a finite spread hides is not said by the papers, and cos
 their quadratic part: `function-masks`, where it is there, has other classes, digraphs and a budget.
 """
 
+import math
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import GraphError, ParameterError
 from ..laws import LAWS, law
@@ -48,7 +51,7 @@ def start(node: Any, parameters: Any) -> Added:
     d = node.coordinates
     drawn = node.draw(law(parameters.law), like=node.xp.zeros((1, d * (d + 1) // 2 + d, 1)), known="edge")
     added = node.gather(node.exchange(drawn)) - node.collect(drawn)
-    return Added(parameters.curvature * added[:, places(d)], parameters.slope * added[:, -d:])
+    return Added(parameters.curvature * added[:, np.array(places(d))], parameters.slope * added[:, -d:])
 
 
 def places(d: int) -> list[list[int]]:
@@ -77,7 +80,7 @@ register(
         start=start,
         parameters={
             "slope": positive(10.0, "spread of the entries of t"),
-            "curvature": Parameter(1.0, "spread of the entries of S; 0: linear functions", lambda v: 0 <= v < 1e9, "0 or above"),
+            "curvature": Parameter(1.0, "spread of the entries of S; 0: linear only", lambda v: 0 <= v < math.inf, "0 or above"),
             "law": Parameter("normal", f"the law of both: {', '.join(LAWS)}"),
         },
         needs=needs,
