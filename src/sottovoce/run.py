@@ -57,14 +57,14 @@ def run(
         raise ParameterError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     method, mechanisms = algorithm(method), applied(mechanisms)
     check(method, problem, graph, mechanisms, parameters)
-    if method.averages and x0 is not None:
-        raise ParameterError(f"{method.name} starts at the nodes' values, so x0 would do nothing; leave it out")
     graph, runs = as_graph(graph), _runs(runs, x0)
     size, advice = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
     task = prepare(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
         record=record, x0=x0, every=every, tolerance=tolerance, parameters=parameters,
     )  # fmt: skip
+    if method.averages and x0 is not None:
+        raise ParameterError(f"{method.name} starts at the nodes' values, so x0 would do nothing; leave it out")
     chosen = _backend(task) if backend == "auto" else backend
     player = eager.play if chosen == "eager" else _compiled()
     with Bar(f"{method.name} ({chosen})", iterations) as watch:
