@@ -56,6 +56,8 @@ def run(
     if backend not in BACKENDS:
         raise ParameterError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     method, mechanisms = algorithm(method), applied(mechanisms)
+    if method.averages and x0 is not None:
+        raise ParameterError(f"{method.name} starts at the nodes' values, so x0 would do nothing; leave it out")
     check(method, problem, graph, mechanisms, parameters)
     graph, runs = as_graph(graph), _runs(runs, x0)
     size, advice = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
@@ -63,8 +65,6 @@ def run(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
         record=record, x0=x0, every=every, tolerance=tolerance, parameters=parameters,
     )  # fmt: skip
-    if method.averages and x0 is not None:
-        raise ParameterError(f"{method.name} starts at the nodes' values, so x0 would do nothing; leave it out")
     chosen = _backend(task) if backend == "auto" else backend
     player = eager.play if chosen == "eager" else _compiled()
     with Bar(f"{method.name} ({chosen})", iterations) as watch:
