@@ -133,8 +133,7 @@ def test_two_iterations_of_all_neighbours_give_the_hidden_half():
 
 def test_any_method_finds_the_mean():
     assert np.abs(sv.average(VALUES[:, 0], B, by="private-gradient-tracking", iterations=600).x - EXACT[0]).max() < 1e-11
-    result = sv.average(VALUES, B, tolerance=1e-13)
-    assert result.algorithm == "push-sum"
+    result = sv.average(VALUES, B, by="push-sum", tolerance=1e-13)
     assert result.iterations < 200
     assert np.abs(result.x - EXACT).max() < 1e-11
     with pytest.raises(UnknownName, match="did you mean 'push-sum'"):
@@ -164,10 +163,27 @@ def test_what_breaks_the_theory_is_refused(error, words, by, graph, given):
         mean(graph, by, **given)
 
 
+def test_offsets_and_noise_are_added_up_by_who_hears_everything_that_comes_in():
+    """s_i + u_i is what a node says; its next s follows from what it heard; all u together are nothing."""
+    t = mean(B, "manitara", K=4, iterations=6, record=True, runs=1).transcript
+    C = reference.dense(t.edges, 5, t.draws["C", 0].value[..., 0])[0]
+    said = np.array([[t.sent[k, 0][e, :2, 0] / C[l, i] for e, (i, l) in enumerate(t.edges)] for k in range(6)])
+    own = [[i for i, _ in t.edges].index(node) for node in range(5)]
+    said = said[:, own]
+    assert np.allclose(said[0] + sum(said[k] - C @ said[k - 1] for k in range(1, 4)), VALUES, atol=1e-12)
+    t = mean(TWO_WAY, "mo-murray", phi=0.5, iterations=60, record=True, runs=1).transcript
+    W = reference.dense(t.edges, 5, t.draws["W", 0].value[..., 0])[0]
+    own = [[i for i, _ in t.edges].index(node) for node in range(5)]
+    said = np.array([t.sent[k, 0][own, :, 0] for k in range(60)])
+    assert np.allclose(said[0] + sum(said[k] - W @ said[k - 1] for k in range(1, 60)), VALUES, atol=1e-12)
+
+
 @pytest.mark.parametrize("by", MEANS)
 def test_a_mean_needs_values_and_is_no_sum(by):
     with pytest.raises(ProblemError, match=r"averages the nodes' values.*hold none"):
         sv.run(by, sv.problems.estimation(n=5, d=2), TWO_WAY)
     with pytest.raises(ProblemError, match="finds the mean of the values, and 'total' asks for their sum"):
         sv.run(by, sv.problems.total(VALUES), TWO_WAY)
+    with pytest.raises(ParameterError, match="starts at the nodes' values, so x0 would do nothing"):
+        sv.average(VALUES, TWO_WAY, by=by, x0=VALUES)
     assert "takes no steps" in str(sv.stepsize(by, sv.problems.average(VALUES), TWO_WAY))

@@ -6,6 +6,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.errors import GraphError, ParameterError, UnknownName
 from sottovoce.problems import catalogue
+from sottovoce.view import view_of
 
 P = sv.problems.estimation(n=5, d=2, s=3, scale=0.5, seed=0)
 TWO_WAY = sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)])
@@ -30,7 +31,7 @@ def test_a_cost_of_ones_own():
     problem = sv.Problem(gradient=gradient, data=data, d=2)
     for method in ("admm", "pdmm"):
         x = sv.run(method, problem, TWO_WAY, iterations=50, **({} if method == "admm" else {"scale": 1.0})).x[0]
-        assert np.abs(sum(gradient(x[0], held) for held in data)).max() < 1e-5  # as far as fifty iterations go
+        assert np.abs(sum(gradient(x[0], held) for held in data)).max() < 1e-4  # as far as fifty iterations go
 
 
 def test_admm_by_its_equations():
@@ -53,8 +54,9 @@ def test_pdmm_by_its_equations(relaxation):
     result = sv.run("pdmm", P, TWO_WAY, stepsize=0.5, iterations=20, record=True, relaxation=relaxation)
     t, c = result.transcript, 2.0
     B = {(i, j): 1 if i < j else -1 for i, j in t.edges}
-    z = {edge: B[edge] * t.draws["draw-0", -1].value[e, :, 0] for e, edge in enumerate(t.edges)}
-    assert np.array_equal(t.sent[-1, 0], t.draws["draw-0", -1].value)
+    x, drawn = result.trajectory[0, 0], t.draws["draw-0", -1].value[:, :, 0]
+    z = {(i, j): B[i, j] * (drawn[e] - c * x[j]) for e, (i, j) in enumerate(t.edges)}
+    assert np.array_equal(t.sent[-1, 0][:, :, 0], np.hstack([drawn, [x[i] for i, _ in t.edges]]))
     for k in range(20):
         pulls = [sum(B[i, j] * z[i, j] for j in NEAR[i]) for i in range(5)]
         x = [np.linalg.solve(H[i] + c * len(NEAR[i]) * np.eye(2), b[i] - pulls[i]) for i in range(5)]
@@ -72,6 +74,16 @@ def test_the_perturbation_stays_and_harms_nothing():
     assert max(r.final.max() for r in runs.values()) < 1e-9
     messages = runs[1e3].messages
     assert messages.tolist() == [10] * 401  # the duals once, then x
+
+
+def test_a_coalition_sees_the_duals_of_its_own_edges():
+    t = sv.run("pdmm", P, TWO_WAY, iterations=3, record=True).transcript
+    seen = view_of(t, [1]).states[2]
+    mine = [i == 1 for i, _ in t.edges]
+    assert np.isfinite(seen["mine"][mine]).all()
+    assert np.isnan(seen["mine"][np.logical_not(mine)]).all()
+    assert np.isfinite(seen["x"][1]).all()
+    assert np.isnan(seen["x"][2]).all()
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ def run(
     if backend not in BACKENDS:
         raise ParameterError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     method, mechanisms = algorithm(method), applied(mechanisms)
+    if method.averages and x0 is not None:
+        raise ParameterError(f"{method.name} starts at the nodes' values, so x0 would do nothing; leave it out")
     check(method, problem, graph, mechanisms, parameters)
     graph, runs, iterations = as_graph(graph), _runs(runs, x0), usual(method, iterations, ITERATIONS)
     options = {"mechanisms": mechanisms, "seed": seed, "runs": runs, **parameters}

@@ -13,7 +13,7 @@ from typing import Any
 from ..laws import LAWS, law
 from ..node import Layer, Values, Weight
 from ..registry import Algorithm, Applied, Mechanism, Parameter, at_least, columns, positive, register
-from .push_sum import start, step
+from .push_sum import needs, start, step
 
 
 class Offsets(Layer):
@@ -32,10 +32,7 @@ def begin(node: Any, parameters: Any) -> Any:
     return 0 * node.draw("normal", like=node.xp.zeros((1, node.coordinates, 1)))
 
 
-OFFSETS = Mechanism(
-    name="offsets", source="Manitara, Hadjicostis 2013", wrap=Offsets, start=begin, lasts="K",
-    needs=lambda algorithm, p, outside: law(p.law, p.scale) and None,  # refuses a law or a scale that there is not
-)  # fmt: skip
+OFFSETS = Mechanism(name="offsets", source="Manitara, Hadjicostis 2013", wrap=Offsets, start=begin, needs=needs, lasts="K")
 
 
 register(

@@ -6,10 +6,10 @@ perturbation: a general framework" (IEEE TSP 2020).
     z_j|i+ = (1 - relaxation) z_j|i - relaxation (z_i|j + 2 c x_i)        c = 1 / stepsize, d_i neighbours j
 
 on a two-way graph; in the paper's symbols z_i|j is B_ij z_i|j. relaxation = 1 is PDMM, for strongly convex smooth costs;
-relaxation = 1/2 is ADMM, for convex ones. z^0 is drawn with a large scale and sent once to the other end of its edge; from then on
-x alone crosses the links, for each end works out both duals of an edge. What of z^0 lies in the subspace that the graph never
-moves stays there, and covers my gradient; the rest decays, and the limit is exact. That subspace has 2 (links - nodes) + 1
-dimensions for each coordinate, one more on a bipartite graph: none on a tree, where nothing stays. x^0 plays no part.
+relaxation = 1/2 is ADMM, for convex ones. z_i|j^0 is a draw of a large scale, less c x_j^0; the draw and x^0 are sent once, to the
+other end of the edge, and from then on x alone, for each end works out both duals of an edge. What of z^0 lies in the subspace
+that the graph never moves stays there, and covers my gradient; the rest decays, and the limit is exact. That subspace has
+2 (links - nodes) + 1 dimensions for each coordinate, one more on a bipartite graph: none on a tree, where nothing stays.
 """
 
 import math
@@ -26,9 +26,10 @@ class State(NamedTuple):
 
 
 def start(node: Any, x: Any) -> State:
-    p = node.parameters
-    mine = node.draw(law(p.law, p.scale), like=x, known="edge")
-    return State(x, mine, node.turn(node.exchange(mine)))
+    p, c, own = node.parameters, 1 / node.weights.stepsize, node.spread(x)
+    drawn = node.draw(law(p.law, p.scale), like=x, known="edge")
+    their_draw, their_x = node.turn(node.exchange((drawn, own)))
+    return State(x, drawn - c * their_x, their_draw - c * own)
 
 
 def step(node: Any, s: State) -> State:

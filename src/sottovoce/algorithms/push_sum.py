@@ -59,10 +59,13 @@ class Random(Layer):
         return self.inner.push((OWN, s - 1), (c, 0 * s + 1), total=total[0]), v  # I give away c_li, and keep s - sum c_li
 
 
+def needs(algorithm: Any, parameters: Any, outside: Any) -> None:
+    law(parameters.law, parameters.scale)  # refuses what is no law
+
+
 RANDOM = Mechanism(
-    name="random-columns", source="Gao, Zhang, Ahmad, Wang 2018", wrap=Random, overrides=("weights",), lasts="K",
-    needs=lambda algorithm, p, outside: law(p.law, p.scale) and None,  # refuses a law or a scale that there is not
-)  # fmt: skip
+    name="random-columns", source="Gao, Zhang, Ahmad, Wang 2018", wrap=Random, needs=needs, overrides=("weights",), lasts="K"
+)
 
 
 register(
