@@ -46,7 +46,7 @@ def _head() -> list[str]:
 
 def _algorithms() -> list[str]:
     rows = [
-        f"| [`{a.name}`](#{a.name}) | {a.graphs} | {a.exchanges} | {a.source} | {a.certainty} | {a.leaks} |"
+        f"| [`{a.name}`](#{a.name}) | {a.graphs} | {a.rounds} | {a.source} | {a.certainty} | {a.leaks} |"
         for a in sv.registry.algorithms().values()
     ]
     return ["| algorithm | graphs | messages an edge | source | certainty | what it leaks |", "| --- " * 6 + "|", *rows, ""]
@@ -68,7 +68,7 @@ def _details() -> list[str]:
         lines += [f"## {a.name}", "", "```", text, "```", ""]
         weights = ", ".join(f"`{n}` = {_weight(w)}" for n, w in a.weights.items())
         parameters = [f"`{n}` = {p.default}: {p.help}" for n, p in a.parameters.items()]
-        lines += [f"Weights: {weights}.", "", *(f"* {p}" for p in parameters), *([""] if parameters else [])]
+        lines += [f"Weights: {weights or 'none'}.", "", *(f"* {p}" for p in parameters), *([""] if parameters else [])]
     return lines
 
 

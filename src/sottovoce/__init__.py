@@ -17,6 +17,7 @@ from . import registry as registry
 from .auditing import audit as audit
 from .auditing import audit_transcript as audit_transcript
 from .auditor.report import Report as Report
+from .averaging import average as average
 from .graph import Graph as Graph
 from .paper.reproduce import reproduce as reproduce
 from .problem import Problem as Problem

@@ -35,8 +35,8 @@ class Playing(Setting):
 
     stepsize: str = "auto"
     """auto (advised), a number, or one a node."""
-    iterations: int = 1000
-    """At most so many."""
+    iterations: int | None = None
+    """At most so many; 1000, or what it takes."""
     runs: int = 1
     """Repetitions with other random numbers."""
     seed: int = 0
@@ -70,8 +70,8 @@ class Auditing(Setting):
     """Whose secrets, 0,3; everybody's if left out."""
     stepsize: str = "auto"
     """auto (advised), a number, or one a node."""
-    iterations: int = 300
-    """How long the rehearsal is."""
+    iterations: int | None = None
+    """Of the rehearsal; 300, or what it takes."""
     runs: int = 1
     """Repetitions with other random numbers."""
     seed: int = 0

@@ -46,15 +46,36 @@ def check_method(method: Algorithm) -> None:
 def check_player(method: Algorithm, backend: str) -> None:
     """Whether the method names this player."""
     if backend not in method.players:
-        raise ParameterError(f"{method.name} does not run on the {backend} player, only on: {', '.join(method.players)}")
+        raise ParameterError(
+            f"{method.name} does not run on the {backend} player with these parameters, only on: {', '.join(method.players)}"
+        )
 
 
 def check_costs(method: Algorithm, problem: Problem) -> None:
-    """A gradient method needs something to minimise."""
+    """A gradient method needs something to minimise, an average something to average."""
+    if method.averages and problem.values is None:
+        raise ProblemError(
+            f"{method.name} averages the nodes' values, and in a problem of the family {problem.family.name!r} they hold none; "
+            "take problems.average(values), or a method that minimises"
+        )
+    if method.averages and not getattr(problem.family, "minimises", True):
+        raise ProblemError(
+            f"{method.name} finds the mean of the values, and {problem.family.name!r} asks for their sum: take problems.average, "
+            "and the number of nodes times its result"
+        )
     if method.minimises and not getattr(problem.family, "minimises", True):
         raise ProblemError(
             f"nothing to minimise: the costs of {problem.family.name!r} are zero, so {method.name} would only average its start; "
             "take problems.average for the mean, or a method for sums (an Algorithm with minimises=False)"
+        )
+
+
+def check_quadratic(method: Algorithm, problem: Problem) -> None:
+    """A method for quadratic costs would be wrong, and say nothing of it, on others."""
+    if method.quadratic and not getattr(problem.family, "quadratic", False):
+        raise ProblemError(
+            f"{method.name} is for quadratic costs, and {problem.family.name!r} is not known to be; take private-newton, which "
+            "needs one iteration where the costs are quadratic and a handful elsewhere"
         )
 
 
@@ -119,6 +140,18 @@ def sets_of(method: Algorithm, settled: dict[str, Any], stack: Sequence[Applied]
     """Whose sets they are, the names of the parameters, the sets."""
     owners = [(method.name, settled.items()), *((a.mechanism.name, a.parameters) for a in stack)]
     return [(owner, name, value) for owner, items in owners for name, value in items if isinstance(value, Ball | Box)]
+
+
+def check_fit(task: Any) -> None:
+    """Each mechanism is shown the whole run before it begins."""
+    for applied in task.mechanisms:
+        if applied.mechanism.together(applied.options) and (task.x0 != task.x0[:1]).any():
+            raise ParameterError(
+                f"{applied.mechanism.name}: all nodes must start at the same point; leave x0 out, or give every node the same row"
+            )
+        reason = applied.mechanism.fits(applied.options, task)
+        if reason:
+            raise ParameterError(f"{applied.mechanism.name} cannot serve this run: {reason}")
 
 
 def default_of(choice: Any) -> Any:

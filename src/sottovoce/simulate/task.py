@@ -20,7 +20,6 @@ from ..registry import Algorithm, Applied, algorithm, mechanism, settle, undersc
 from ..sequence import GraphSequence, as_graph
 from ..weights import Given, Rule, rule
 from . import checks
-from .checks import check_player as check_player
 from .weigh import Rules
 
 Array = np.ndarray
@@ -76,9 +75,9 @@ class Task:
 
 def prepare(
     method: str | Algorithm, problem: Problem, graph: Any, *, stepsize: Any, iterations: int, runs: Any, seed: int,
-    mechanisms: Any, record: bool, x0: Any, every: int, tolerance: float | None, parameters: dict[str, Any],
+    mechanisms: Any, record: bool, x0: Any, every: int, tolerance: float | None, parameters: dict[str, Any], advised: bool = False,
 ) -> Task:  # fmt: skip
-    """Check everything and resolve it; `stepsize` is a number or one a node here."""
+    """Check everything and resolve it; `stepsize` is a number or one a node here. `advised`: not to be played, only to find one."""
     method = algorithm(method)
     checks.check_counts(iterations=iterations, every=every)
     checks.check_tolerance(tolerance)
@@ -87,12 +86,17 @@ def prepare(
     numbers = run_numbers(runs)
     settled, stack = choose(method, parameters, mechanisms)
     checks.check_sets(method, settled, stack, problem.d)
+    method = method.settled_for(settled)
     rules, tables, schedule = weigh(method, settled, network, sequence, CounterDraws(seed, numbers), iterations)
-    return Task(
+    together = any(a.mechanism.together(a.options) for a in stack)
+    task = Task(
         method, settled, stack, problem, network, sequence, layout(network), rules, tables, schedule,
-        steps(method, stepsize, problem.n), start(problem, x0, seed, numbers), int(seed), numbers, int(iterations),
+        steps(method, stepsize, problem.n), start(problem, x0, seed, numbers, together), int(seed), numbers, int(iterations),
         int(every), bool(record), tolerance,
     )  # fmt: skip
+    if not advised:
+        checks.check_fit(task)
+    return task
 
 
 def run_numbers(runs: Any) -> Array:
@@ -111,6 +115,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
     checks.check_costs(method, problem)
+    checks.check_quadratic(method, problem)
     network = as_graph(graph)
     sequence = network.prepared(iterations) if isinstance(network, GraphSequence) else None
     if sequence is not None and method.graphs != "sequence":
@@ -167,15 +172,12 @@ def weigh(
     graphs = [graph] if sequence is None else list(sequence.distinct)
     rules: Rules = {}
     tables: dict[str, Array] = {}
-    options = {name: value for name, value in settled.items() if name not in method.weights}
-    options["fresh"] = options.pop("late", "fresh") == "fresh"
     for i, name in enumerate(method.weights):
-        side = _side(method, name)
-        found = settled[name]
+        found, side = settled[name], _side(method, name)
         if isinstance(found, str) and found in rules:
             rules[name] = found
             continue
-        one = rule(found, side, **options)
+        one = rule_of(method, settled, name)
         if one.name == "identity":
             rules[name] = None
             continue
@@ -188,6 +190,13 @@ def weigh(
             one = Given(one.side, one.known)
         rules[name], tables[name] = one, table if sequence is not None else table[0]
     return rules, tables, None if sequence is None else sequence.index(0, iterations)
+
+
+def rule_of(method: Algorithm, settled: dict[str, Any], name: str) -> Rule:
+    """The rule of a weight, with the method's parameters that it takes."""
+    options = {option: value for option, value in settled.items() if option not in method.weights}
+    options["fresh"] = options.pop("late", "fresh") == "fresh"
+    return rule(settled[name], _side(method, name), **options)
 
 
 def _side(method: Algorithm, name: str) -> str:
@@ -231,11 +240,11 @@ def steps(method: Algorithm, stepsize: Any, n: int) -> Array:
     return values.reshape(-1, 1, 1)
 
 
-def start(problem: Problem, x0: Any, seed: int, runs: Array) -> Array:
-    """x^0: as given, (n, d) or (runs, n, d), or standard normal."""
+def start(problem: Problem, x0: Any, seed: int, runs: Array, together: bool = False) -> Array:
+    """x^0: as given, (n, d) or (runs, n, d), or standard normal; `together`: drawn once for all nodes."""
     n, d = problem.n, problem.d
     if x0 is None:
-        nodes = np.arange(n)
+        nodes = np.arange(n) * (not together)
         return CounterDraws(seed, runs).four(np, Law(), Stream(START), -1, nodes, nodes, d, (0,))[0]
     try:
         values = np.asarray(x0)

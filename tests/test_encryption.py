@@ -1,0 +1,297 @@
+"""Paillier against plain integers and against the textbook, the encrypted methods against the clear ones, and what is refused."""
+
+import math
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.cli import main
+from sottovoce.draws import CounterDraws, Stream
+from sottovoce.errors import NotInstalled, OutOfRange, ParameterError, RunError
+from sottovoce.fixed import Fixed, real, signed
+from sottovoce.paillier import Paillier, number
+from sottovoce.simulate import compiled, threads
+from sottovoce.simulate.task import prepare
+from sottovoce.view import view_of
+
+P = sv.problems.estimation(n=5, d=2, s=3, scale=0.5, seed=0)
+LINKS = sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)])
+WEAK = {"mode": "encrypted", "key_bits": 256, "weak_keys": True}
+METHODS = ("paillier", "paillier-admm")
+SMALL = Paillier(256)
+ME = np.arange(3)[:, None, None]
+
+
+def words(count, rows=1, seed=0, call=0):
+    """Drawn words (row, count, 1)."""
+    nodes = np.arange(rows)
+    return CounterDraws(seed).four(np, "words", Stream(3, call), 0, nodes, nodes, count, (0,))[0]
+
+
+def played(method, **given):
+    given = {"iterations": 40, "record": True, **given}
+    return sv.run(method, P, LINKS, **given)
+
+
+def of_threads(method, problem=P, graph=LINKS, iterations=10, stepsize=0.25, **parameters):
+    task = prepare(
+        method, problem, graph, stepsize=stepsize, iterations=iterations, runs=1, seed=0, mechanisms=(), record=True, x0=None,
+        every=1, tolerance=None, parameters=parameters,
+    )  # fmt: skip
+    return np.moveaxis(threads.play(task).answers, -1, 1)
+
+
+# fixed point ---------------------------------------------------------------------------------------------------------
+
+
+def test_fixed_point_keeps_every_number_to_half_a_step():
+    x = np.random.default_rng(0).normal(size=(3, 4, 2)) * 10.0 ** np.arange(-4, 4).reshape(1, 4, 2)
+    fixed = Fixed(30, 1e5)
+    whole = fixed.integers(x, ME, 0)
+    assert all(type(v) is int for v in whole.flat)
+    assert all(abs(Fraction(v, 2**30) - Fraction(float(u))) <= Fraction(1, 2**31) for v, u in zip(whole.flat, x.flat, strict=True))
+    assert np.array_equal(real(whole, 30), np.rint(x * 2**30) / 2**30)
+    assert signed(7 - 3, 7) == -3
+    assert signed(3, 7) == 3
+
+
+def test_words_wrap_and_are_the_same_bits_in_jax():
+    x = np.random.default_rng(1).normal(size=(3, 5, 2)) * 1e4
+    fixed = Fixed.words(40, 3)
+    mine = fixed.to_words(np, x, ME, 0)
+    assert mine.dtype == np.uint64
+    assert [int(w) for w in mine.flat] == [round(Fraction(float(v)) * 2**40) % 2**64 for v in x.flat]
+    total = mine.sum(0, dtype=np.uint64)
+    assert np.abs(fixed.from_words(np, total) - x.sum(0)).max() <= 3 * 2.0**-41 + 1e-11
+    with compiled.float64():
+        import jax.numpy as jnp
+
+        theirs = np.asarray(fixed.to_words(jnp, jnp.asarray(x), ME, 0))
+        assert np.array_equal(mine, theirs)
+        assert np.array_equal(fixed.from_words(np, mine), np.asarray(fixed.from_words(jnp, jnp.asarray(theirs))))
+        assert np.isnan(fixed.within(jnp, jnp.asarray([[[3e9]]]), ME[:1], 0)).all()
+
+
+@pytest.mark.parametrize("bad", [3e9, -3e9, np.nan, np.inf])
+def test_what_does_not_fit_is_refused_by_name(bad):
+    x = np.zeros((3, 2, 2))
+    x[2, 1, 1] = bad
+    with pytest.raises(OutOfRange, match=r"node 2, iteration 17: .* does not fit .* fewer fraction_bits"):
+        Fixed.words(32, 4).to_words(np, x, ME, 17)
+    with pytest.raises(OutOfRange, match="node 2, the set-up"):
+        Fixed(32, 10).integers(x, ME, -1)
+
+
+# the cipher ----------------------------------------------------------------------------------------------------------
+
+
+def keys(cipher=SMALL, seed=0, rows=1):
+    public, secret = cipher.keys(words(cipher.key_words, rows, seed))
+    return public, secret
+
+
+def textbook(cipher, secret, c):
+    """Paillier's own decryption, L(c^lambda mod N^2) mu mod N, in plain Python."""
+    half = len(secret) // 2
+    p, q = number(secret[:half]), number(secret[half:])
+    n, order = p * q, math.lcm(p - 1, q - 1)
+    of = lambda u: (pow(u, order, n * n) - 1) // n
+    return signed(of(c) * pow(of(n + 1), -1, n) % n, n)
+
+
+def test_keys_come_from_the_drawn_words_alone():
+    import gmpy2
+
+    public, secret = keys(rows=4)
+    assert public.shape == (4, 32, 1)
+    assert secret.dtype == np.uint8
+    again = keys(rows=4)
+    assert np.array_equal(again[0], public)
+    assert not np.array_equal(keys(rows=4, seed=1)[0], public)
+    for row in range(4):
+        p, q = number(secret[row, :16].tobytes()), number(secret[row, 16:].tobytes())
+        assert gmpy2.is_prime(p)
+        assert gmpy2.is_prime(q)
+        assert number(public[row].tobytes()) == p * q
+        assert (p * q).bit_length() == 256
+
+
+def test_sums_and_multiples_are_those_of_plain_integers():
+    public, secret = keys(rows=3)
+    rng = np.random.default_rng(2)
+    a, b = (np.array([int(v) for v in rng.integers(-(2**62), 2**62, 6)], object).reshape(3, 2, 1) for _ in range(2))
+    factor = np.array([1, 65536, 40001], object).reshape(3, 1, 1)
+    size = 2 * SMALL.cipher_words
+    sealed = SMALL.encrypted(public, a, words(size, 3, call=1))
+    assert sealed.shape == (3, 128, 1)
+    for row in range(3):
+        for part in range(2):
+            c = number(sealed[row, 64 * part : 64 * part + 64].tobytes())
+            assert textbook(SMALL, secret[row].tobytes(), c) == a[row, part, 0]
+    mixed = SMALL.combined(public, sealed, factor, b, words(size, 3, call=2))
+    opened = SMALL.decrypted(secret, mixed, 2**90, lambda row: f"row {row}")
+    assert np.array_equal(opened, factor * a + b)
+    other = SMALL.encrypted(public, a, words(size, 3, call=3))
+    assert not np.array_equal(other, sealed)  # another draw, another ciphertext of the same numbers
+    assert np.array_equal(SMALL.encrypted(public, a, words(size, 3, call=1)), sealed)
+
+
+def test_keys_of_2048_bits():
+    cipher = Paillier()
+    public, secret = keys(cipher)
+    m = np.array([-(2**200) + 1], object).reshape(1, 1, 1)
+    sealed = cipher.encrypted(public, m, words(cipher.cipher_words, call=1))
+    assert (public.shape[1], sealed.shape[1]) == (256, 512)
+    assert textbook(cipher, secret[0].tobytes(), number(sealed.tobytes())) == m.item()
+    assert cipher.decrypted(secret, sealed, 2**210, str).item() == m.item()
+
+
+def test_another_key_and_altered_bytes_are_refused():
+    public, secret = keys(rows=2)
+    m = np.array([12345, -678], object).reshape(1, 2, 1)
+    sealed = SMALL.encrypted(public[:1], m, words(2 * SMALL.cipher_words))
+    opened = lambda c, key: SMALL.decrypted(key, c, 2**86, lambda row: "node 3, iteration 9")
+    assert np.array_equal(opened(sealed, secret[:1]), m)
+    with pytest.raises(RunError, match="node 3, iteration 9: a ciphertext was altered, or is for another key"):
+        opened(sealed, secret[1:])
+    for at in range(sealed.shape[1]):
+        altered = sealed.copy()
+        altered[0, at] ^= 1
+        with pytest.raises(RunError, match="altered"):
+            opened(altered, secret[:1])
+    n = number(public[0].tobytes())
+    for none in (0, n, n * n, n * n + 5, 2 * n):
+        raw = np.frombuffer(none.to_bytes(64, "big"), np.uint8).reshape(1, 64, 1)
+        with pytest.raises(RunError, match="no number that this key encrypts to"):
+            opened(raw, secret[:1])
+        with pytest.raises(RunError, match="no number that this key encrypts to"):
+            SMALL.combined(public[:1], raw, m[:, :1], m[:, :1], words(SMALL.cipher_words))
+    with pytest.raises(RunError, match="public key of 256 bits, got one of 2"):
+        SMALL.public(b"\0" + public[0].tobytes()[1:])
+
+
+def test_what_no_check_can_find_since_the_cipher_is_malleable():
+    """Whoever may alter a message adds to what is inside; only a sealed link finds that. The documentation says so."""
+    public, secret = keys()
+    sealed = SMALL.encrypted(public, np.array([100], object).reshape(1, 1, 1), words(SMALL.cipher_words))
+    n = number(public[0].tobytes())
+    plus = number(sealed.tobytes()) * (1 + 5 * n) % n**2
+    raw = np.frombuffer(plus.to_bytes(64, "big"), np.uint8).reshape(1, 64, 1)
+    assert SMALL.decrypted(secret, raw, 2**86, str).item() == 105
+
+
+# Paillier between neighbours -----------------------------------------------------------------------------------------
+
+
+def drawn_b(transcript, k, run=0):
+    """b_i->j b_j->i of iteration k as a matrix, from the recorded draws."""
+    u = transcript.draws["draw-0", k].value[:, 0, run]
+    found = np.zeros((5, 5))
+    for (i, j), one in zip(LINKS.edges, u, strict=True):
+        found[i, j] = np.rint((0.5 + 0.5 * one) * 65536) / 65536
+    return found * found.T
+
+
+def test_gradient_descent_follows_dense_matrices():
+    result = played("paillier", stepsize=0.2, decay=0.6, iterations=30)
+    H, b, _ = P.data
+    degree = LINKS.outdegree
+    w = np.array([[1 / (1 + max(degree[i], degree[j])) if (i, j) in set(LINKS.edges) else 0 for j in range(5)] for i in range(5)])
+    x = result.trajectory[0, 0]
+    for k in range(30):
+        B = w * drawn_b(result.transcript, k)
+        x = x + B @ x - B.sum(1)[:, None] * x - 0.2 / (k + 1) ** 0.6 * (np.einsum("nij,nj->ni", H, x) - b)
+        assert np.abs(x - result.trajectory[k + 1, 0]).max() < 1e-13
+
+
+def test_admm_follows_its_definition_with_a_dual_variable_an_edge():
+    result = played("paillier-admm", stepsize=0.5, iterations=30)
+    H, b, _ = P.data
+    x, c = result.trajectory[0, 0], 2 * LINKS.outdegree / 0.5
+    B, dual = drawn_b(result.transcript, -1) / 0.5, np.zeros((5, 5, 2))
+    for k in range(30):
+        gamma, new = c - B.sum(1), np.empty_like(x)
+        for i in range(5):  # the gradient of what is minimised is zero: (H + gamma + sum b) x = b + gamma x_i + sum b x_j - sum l
+            left = H[i] + (gamma[i] + B[i].sum()) * np.eye(2)
+            new[i] = np.linalg.solve(left, b[i] + gamma[i] * x[i] + B[i] @ x - dual[i].sum(0))
+        x, B = new, drawn_b(result.transcript, k) / 0.5
+        dual += B[..., None] * (x[:, None] - x)
+        assert np.abs(x - result.trajectory[k + 1, 0]).max() < 1e-13
+    assert played("paillier-admm", stepsize=1.0, iterations=600, record=False).final.max() < 1e-12
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_encrypted_and_clear_agree_to_the_encoding(method):
+    clear, sealed = played(method), played(method, **WEAK)
+    assert 0 < np.abs(clear.trajectory - sealed.trajectory).max() < 1e-12
+    coarse = played(method, fraction_bits=20, **WEAK)
+    assert 1e-8 < np.abs(clear.trajectory - coarse.trajectory).max() < 1e-4
+    assert np.array_equal(played(method, **WEAK).trajectory, sealed.trajectory)
+    assert np.array_equal(sealed.trajectory[:11], of_threads(method, stepsize=sealed.stepsize[0], **WEAK))
+    assert sealed.parameters["mode"] == "encrypted"
+    crossings = 2 * len(LINKS.edges)
+    assert (clear.bytes[1], sealed.bytes[1]) == (crossings * 2 * 8, crossings * 2 * 64)
+    two = played(method, runs=2, iterations=5, **WEAK)
+    assert np.abs(two.trajectory[:, 0] - sealed.trajectory[:6, 0]).max() < 1e-13
+
+
+def test_a_neighbour_reads_the_product_and_nobody_else_reads_anything():
+    sealed, clear = (played("paillier", iterations=4, **given).transcript for given in (WEAK, {}))
+    kinds = {m.dtype for m in sealed.sent.values()}
+    assert kinds == {np.dtype(np.uint8)}
+    edge = LINKS.edges.index((1, 2))
+    secret, answer = sealed.states[0]["secret"], sealed.sent[3, 1]
+    read = SMALL.decrypted(secret[2:3], answer[edge : edge + 1], 2**90, str)
+    assert np.abs(real(read, 64) - clear.sent[3, 1][edge]).max() < 1e-13
+    with pytest.raises(RunError, match="altered, or is for another key"):
+        SMALL.decrypted(secret[1:2], answer[edge : edge + 1], 2**90, str)
+    b = np.rint((0.5 + 0.5 * sealed.draws["draw-0", 3].value[edge, 0, 0]) * 65536)
+    assert any(v % int(b) for v in read.flat)  # blurred: b does not divide what is read
+    view = view_of(sealed, {2})
+    assert not any(np.array_equal(view.states[3]["secret"][i], secret[i]) for i in (0, 1, 3, 4))
+    assert np.array_equal(view.states[3]["secret"][2], secret[2])
+    theirs = view.states[3]["theirs"]
+    assert all(theirs[e].any() == (s == 2) for e, (s, _) in enumerate(LINKS.edges))
+    assert set(view_of(sealed, "wire").sent) == set(sealed.sent)
+    answers = np.stack([sealed.sent[k, 1] for k in range(4)]).reshape(-1, 64)[:, 1:]  # the first byte knows how large N^2 is
+    histogram = np.bincount(answers.ravel(), minlength=256)
+    assert ((histogram - histogram.mean()) ** 2 / histogram.mean()).sum() < 360  # chi-squared, 255 degrees: 1e-5 beyond
+
+
+def refused(words, error=ParameterError, method="paillier", graph=LINKS, **given):
+    with pytest.raises(error, match=words):
+        sv.run(method, P, graph, **{"iterations": 5, **given})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_the_encrypted_methods_refuse(method, monkeypatch):
+    refused("512 bits can be broken; take 2048 or more, or say weak_keys=True", method=method, mode="encrypted", key_bits=512)
+    refused("multiple of 128, at least 256, not 1000", method=method, mode="encrypted", key_bits=1000, weak_keys=True)
+    refused("lack 42 bits for this range", method=method, largest=1e50, **WEAK)
+    refused(r"node \d, .* does not fit the fixed-point range of 0.1", OutOfRange, method=method, largest=0.1, **WEAK)
+    refused("does not run on the compiled player", method=method, backend="compiled", **WEAK)
+    refused("two-way graph", sv.errors.GraphError, method=method, graph=sv.graphs.paper_b())
+    refused("mode must be one of clear, encrypted", method=method, mode="secret")
+    monkeypatch.setitem(sys.modules, "phe", None)
+    refused(r"pip install 'sottovoce\[crypto\]'", NotInstalled, method=method, **WEAK)
+    assert played(method, iterations=3).iterations == 3  # the clear mode needs nothing
+
+
+def test_kinds_and_players_go_with_the_parameters():
+    method = sv.registry.algorithm("paillier")
+    clear, sealed = (method.settled_for({"mode": mode}) for mode in ("clear", "encrypted"))
+    assert clear is method
+    assert sealed.kinds == ("bytes", "bytes")
+    assert sealed.players == ("eager", "peer")
+    assert method.players == ("eager", "compiled", "peer")
+
+
+def test_the_command_line_encrypts(capsys):
+    line = ["run", "paillier-admm:mode=encrypted,key_bits=256,weak_keys=true", "--problem", "estimation:n=3,d=1"]
+    assert main([*line, "--graph", "star:n=3", "--iterations", "3"]) == 0
+    assert "paillier-admm" in capsys.readouterr().out
+    assert main(["run", "paillier:mode=encrypted,key_bits=256", "--graph", "star:n=3"]) == 2
+    assert "can be broken" in capsys.readouterr().err
