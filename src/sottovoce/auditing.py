@@ -80,7 +80,8 @@ def audit_transcript(
     truth = truth_of(transcript) if truth is None else truth
     adversaries: list[Adversary] = [tuple(sorted(c)) for c in coalitions(graph, curious, at_most)] if curious != [] else []
     adversaries += [WIRE] * wiretap
-    watched = list(range(graph.n)) if victims is None else _victims(graph, victims)
+    parties = graph.n - transcript.header.get("helpers", 0)
+    watched = list(range(parties)) if victims is None else _victims(graph, parties, victims)
     found = Witnesses(transcript)
     judge = Judge(functools.cache(lambda who: _view(transcript, who, told)), truth, graph, watched, found.evidence)
     verdicts = tuple(v for adversary in adversaries for v in judge.verdicts(adversary))
@@ -134,9 +135,9 @@ def _write_worlds(found: Witnesses, verdicts: Iterable[Verdict], folder: Path) -
             write(other, folder / f"node-{v.node}-against-{'-'.join(map(str, v.adversary))}")
 
 
-def _victims(graph: Graph, victims: Iterable[Any]) -> list[int]:
+def _victims(graph: Graph, parties: int, victims: Iterable[Any]) -> list[int]:
     found = [v if isinstance(v, int | np.integer) else graph.index(v) for v in victims]
-    outside = [v for v in found if not 0 <= v < graph.n]
+    outside = [v for v in found if not 0 <= v < parties]
     if outside:
-        raise ParameterError(f"there is no node {outside[0]}; the nodes are 0 to {graph.n - 1}")
+        raise ParameterError(f"there is no node {outside[0]} with a cost; the nodes are 0 to {parties - 1}")
     return [int(v) for v in found]

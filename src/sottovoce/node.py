@@ -16,7 +16,8 @@ axis, a real node plays with one. The verbs:
     draw(law, like, known)         anything else random
     shared(law, like) -> out, in   numbers that both ends of an edge know and nobody else: a row for each of my out-edges, and
                                    a row for each of my in-edges
-    k, me, degree, parameters, public, helper, xp
+    k, me, degree, parameters, public, xp
+    helper, to_helper              which helper I am, and which one each of my out-edges leads to; -1: a party
 
 A tuple for v rides in the same message with the same weights and comes back as a tuple. A mechanism is a `Layer`: it
 overrides some verbs and forwards the rest.
@@ -86,6 +87,7 @@ class StepNode(Protocol):
     parameters: Any
     public: Any
     helper: Any
+    to_helper: Any
     value: Any
     keeps: bool
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..draws import SETUP, STEP, CounterDraws
 from . import eager
 from .everynode import EveryNode
+from .helpers import helped
 from .stack import advance, begin
 from .task import Task
 from .weigh import BlockWeigher
@@ -49,8 +50,8 @@ class Linearised:
         self.task = replace(task, mechanisms=(), record=False)
         self.unit = float(np.max(task.problem.smoothness))  # only the product of stepsize and curvature matters
         self.data = (np.asarray(H) / self.unit, *(0 * np.asarray(r) for r in rest))
-        self.family = family
-        self.n, self.d = task.problem.n, task.problem.d
+        self.family = helped(family, task.helpers)
+        self.n, self.d = task.layout.n, task.problem.d
         zero = np.zeros((self.n, self.d, 1))
         self.rest = self._settled(self._begin(zero, 1))
         moved = self._begin(np.ones_like(zero) + np.arange(self.n)[:, None, None], 1)

@@ -14,6 +14,7 @@ from ..layout import layout
 from ..registry import Algorithm, Applied
 from ..weights import Rule
 from .everynode import EveryNode, Stage
+from .helpers import joined
 from .stack import advance, begin
 from .sums import NumpySums
 from .tape import Tape
@@ -34,19 +35,20 @@ class Flat:
 
 
 def payloads(
-    method: Algorithm, rules: Rules, stack: tuple[Applied, ...], coordinates: int, parameters: Any = None, diameter: int | None = 2
+    method: Algorithm, rules: Rules, stack: tuple[Applied, ...], coordinates: int, parameters: Any = None, diameter: int | None = 2,
+    n: int | None = None,
 ) -> tuple[list[int], list[int]]:
-    """Bytes that cross one edge: in each exchange of the set-up, and in each exchange of an iteration."""
-    graph = _triangle()
+    """Bytes that cross one edge: in each exchange of the set-up, and in each of an iteration; `n` is what the step is told."""
+    graph = joined(_triangle(), method.helpers, method.graphs == "helpers")
     tables = {name: r.played().constant(graph)[:, None, None] for name, r in rules.items() if isinstance(r, Rule)}
     stage = Stage(
         np, NumpySums(layout(graph)), layout(graph), Flat(), (), CounterDraws(0), np.ones((1, 1, 1)),
         BlockWeigher(rules, tables, None, 1), coordinates, parameters=parameters or SimpleNamespace(),
-        values=np.zeros((3, coordinates, 1)), reverse=graph.reverse, diameter=diameter,
+        values=np.zeros((graph.n, coordinates, 1)), reverse=graph.reverse, diameter=diameter, helpers=method.helpers, told_n=n,
     )  # fmt: skip
     setup, tape = Tape(), Tape()
     with np.errstate(all="ignore"):
-        state, ms = begin(method, EveryNode(stage, -1, setup, SETUP), stack, np.ones((3, coordinates, 1)))
+        state, ms = begin(method, EveryNode(stage, -1, setup, SETUP), stack, np.ones((graph.n, coordinates, 1)))
         advance(method, EveryNode(stage, 0, tape, STEP), stack, state, ms)
     size = lambda sent: [int(m[0].nbytes) for m in sent]
     return size(setup.sent(np, layout(graph))), size(tape.sent(np, layout(graph)))
