@@ -15,6 +15,7 @@ from .auditor.report import Report
 from .auditor.verdict import Verdict
 from .errors import SottovoceError
 from .graph import Graph
+from .registry import algorithm
 
 WORST = ("READ", "READ UP TO", "NARROWED")
 SECRET = "secret-late-weights:each=coordinate"
@@ -36,9 +37,9 @@ def advice_for(
     """For the worst verdict on each asset, the least change that lifts it; what none of them lifts is said too."""
     if not isinstance(graph, Graph):
         return ()
-    said = []
+    said, labels = [], (*graph.labels, *(f"helper {h}" for h in range(algorithm(method).helpers)))
     for verdict in _one_of_each(report):
-        whom, who = node_name(verdict.node, graph.labels), adversary_name(verdict.adversary, graph.labels)
+        whom, who = node_name(verdict.node, labels), adversary_name(verdict.adversary, labels)
         what = f"{verdict.asset} of {whom} against {who}"
         tried = []
         for proposal in _proposals(verdict, graph, played):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Facts = Mapping[str, Any]
 NARROW = 100  # columns of a terminal, below which a table leaves something out
-GRAPHS = {"directed": "digraph", "two-way": "two-way", "sequence": "changing"}
+GRAPHS = {"directed": "digraph", "two-way": "two-way", "sequence": "changing", "helpers": "servers"}
 
 
 def show(facts: Facts, view: Callable[[Console, Facts], None], as_json: bool) -> None:
@@ -89,7 +89,8 @@ def algorithms(console: Console, facts: Facts) -> None:
         )
     console.print(table)
     console.print(
-        "graph: changing digraphs, one digraph, or two-way links only. sends: messages over one edge in an iteration"
+        "graph: changing digraphs, one digraph, two-way links only, or links to servers alone. sends: messages over one edge in "
+        "an iteration"
         f"{', and their bytes for d = 1' if wide else ''}. sure: A from the source or verified, B well known and re-derived, "
         "C from memory. --json tells more, also what each leaks.",
         style="dim",

@@ -15,6 +15,7 @@ from .errors import GraphError, InputError, ParameterError
 from .graph import Graph
 from .problem import Problem
 from .registry import algorithm, mechanism, parse_options, parse_value
+from .simulate.helpers import joined
 from .simulate.result import Result
 from .transcript import Transcript
 
@@ -105,7 +106,8 @@ def audit(text: str, auditing: Auditing) -> Report:
         problem, graph = scene(auditing)
         options = {name: getattr(auditing, name) for name in ("iterations", "runs", "seed")}
         options |= {"mechanisms": auditing.mechanism, "stepsize": step(auditing.stepsize), "advise": auditing.advise, **own}
-        options |= {"side_information": told, "worlds": auditing.witness, **_adversaries(auditing, graph)}
+        everybody = joined(graph, algorithm(name).helpers, False)  # a helper may be curious too
+        options |= {"side_information": told, "worlds": auditing.witness, **_adversaries(auditing, everybody)}
         report, seed = audit(name, problem, graph, **options), auditing.seed
     report = with_commands(report, functools.partial(_command, text, auditing), seed)
     if auditing.html is not None:
