@@ -1,19 +1,32 @@
-"""Write the generated parts of docs/ anew: the table of algorithms and mechanisms. `make docs` runs it."""
+"""Write the generated parts of docs/ anew: the table of algorithms and mechanisms, the page of claims. `make docs` runs it.
+
+The claims are checked by `sottovoce reproduce claims --out docs`, which takes minutes and writes docs/claims.json; the page is made
+from that file.
+"""
 
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 
 import sottovoce as sv
+from sottovoce.paper import page as claims_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "algorithms.md"
+CLAIMS = PAGE.with_name("claims.md")
 CERTAINTY = "A: from the source or verified here; B: well known, re-derived; C: from memory, a detail may differ"
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the pages."""
     PAGE.write_text(page())
+    CLAIMS.write_text(claims())
+
+
+def claims() -> str:
+    """The page of claims, from docs/claims.json alone."""
+    return claims_page.page(json.loads(CLAIMS.with_suffix(".json").read_text()))
 
 
 def page() -> str:

@@ -21,7 +21,7 @@ from . import setting
 DIGITS = 100
 METHOD = "private-gradient-tracking"
 Array = np.ndarray
-PLAIN = Applied(Mechanism("plain-float64", "nothing is added where rounding moves a promised sum", Layer, breaks_invariant=True), ())
+PLAIN = Applied(Mechanism("plain-float64", "none: rounding may move a promised sum", Layer, breaks_invariant=True), ())
 
 
 def kept(K: int, runs: int) -> Any:
@@ -41,8 +41,8 @@ def length(K: int) -> int:
 
 def exact(K: int, number: int = 0) -> Array:
     """The error at every k of one run in a hundred digits, as floats."""
-    options = _options(K, 1) | {"runs": [number], "record": True}
-    world = world_of(run(METHOD, setting.problem(), setting.graph(), **options).transcript)
+    options = _options(K, 1) | {"runs": [number]}
+    world = world_of(setting.recorded(METHOD, setting.problem(), setting.graph(), **options))
     with decimal.localcontext(prec=DIGITS):
         wide = in_decimals(world)
         optimum = _optimum(wide)

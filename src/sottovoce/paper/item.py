@@ -67,6 +67,13 @@ class Finding:
             raise ParameterError("a claim that holds needs no reason, and every other verdict says what changes, or why")
 
 
+def judged(borne_out: Any, measured: str, numbers: Mapping[str, Any], change: str = "") -> Finding:
+    """Holds, or holds with a change, where the numbers bear it out; else it does not."""
+    if not borne_out:
+        return Finding(FAILS, measured, "The numbers do not bear it out.", numbers)
+    return Finding(CHANGED if change else HOLDS, measured, change, numbers)
+
+
 @dataclass(frozen=True, eq=False)
 class Claim:
     """A claim of the paper; `check(quick)` gives the same Finding whenever it is asked."""

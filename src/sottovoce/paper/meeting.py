@@ -11,14 +11,16 @@ from ..auditor.witness import Witness, witness
 from ..auditor.worlds import in_fractions, world_of
 from ..graph import Graph
 from ..problem import Problem
-from ..run import run
+from ..transcript import Transcript
+from . import setting
 
 CYCLE = Graph(3, [(0, 2), (2, 1), (1, 0)], labels=["1", "2", "3"])  # so directed that node 3 hears node 1, as in figure 2
 NODE_1, NODE_2, NODE_3 = range(3)
 POSITIONS = (1.0, 3.0, 8.0)
 K, STEPSIZE, ITERATIONS, DELTA, SEED = 3, 0.3, 60, 6, 4
 TOLD = {
-    "problem": "rendezvous", "positions": POSITIONS, "graph": CYCLE.edges, "K": K, "stepsize": STEPSIZE, "delta": DELTA, "seed": SEED,
+    "problem": "rendezvous", "positions": POSITIONS, "graph": CYCLE.edges, "K": K, "stepsize": STEPSIZE, "delta": DELTA,
+    "seed": SEED,
 }  # fmt: skip
 
 
@@ -28,10 +30,10 @@ def problem() -> Problem:
     return problems.quadratic(np.ones((3, 1, 1)), p, p[:, 0] ** 2 / 2)
 
 
-def recorded(iterations: int = ITERATIONS) -> Any:
+def recorded(iterations: int = ITERATIONS) -> Transcript:
     """The transcript of the first world."""
-    options: dict[str, Any] = {"K": K, "stepsize": STEPSIZE, "iterations": iterations, "seed": SEED, "record": True}
-    return run("private-gradient-tracking", problem(), CYCLE, **options).transcript
+    options: dict[str, Any] = {"K": K, "stepsize": STEPSIZE, "iterations": iterations, "seed": SEED}
+    return setting.recorded("private-gradient-tracking", problem(), CYCLE, **options)
 
 
 def worlds(exact: bool = False, iterations: int = ITERATIONS) -> Witness:

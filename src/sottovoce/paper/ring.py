@@ -57,3 +57,26 @@ def through_a_hub(eta: float = ETA) -> dict[str, Any]:
         R[i, back[0 if i == 0 else 1 if i == 1 else 2]] = 1 - 2 * eta  # node 1 has no other way to hear node 0
         C[on[0 if i == 0 else 1 if i == N - 1 else 2], i] = 1 - 2 * eta
     return {"R": R, "A": "R", "C": C, "B": "C"}
+
+
+def rate(problem: Problem, R: Array, C: Array, step: float) -> float:
+    """Error ratio of an iteration to the next in the long run, with A = R and B = C: the spectral radius of
+
+        x+ = R (x - step y),   y+ = C (y + H (x+ - x)),
+
+    less the eigenvalue one of what is conserved, sum (y - H x).
+    """
+    d = problem.d
+    H, I = np.zeros((2, N * d, N * d))
+    for i, h in enumerate(problem.hessian(problem.optimum)):
+        H[i * d : (i + 1) * d, i * d : (i + 1) * d] = h
+    np.fill_diagonal(I, 1)
+    R, C = np.kron(R, np.eye(d)), np.kron(C, np.eye(d))
+    values = np.linalg.eigvals(np.block([[R, -step * R], [C @ H @ (R - I), C - step * C @ H @ R]]))
+    return float(np.abs(values[np.argsort(np.abs(values - 1))][d:]).max())
+
+
+def uniform(graph: Graph) -> tuple[Array, Array]:
+    """Rows and columns of equal weights."""
+    joined = graph.adjacency() + np.eye(graph.n)
+    return joined / joined.sum(1)[:, None], joined / joined.sum(0)

@@ -14,6 +14,8 @@ import numpy as np
 from .. import graphs, problems
 from ..graph import Graph
 from ..problem import Problem
+from ..run import run
+from ..transcript import Transcript
 
 SEED, N, D, S, SCALE = 0, 5, 2, 3, 0.5
 K, STEPSIZE = 3, 0.06
@@ -41,6 +43,13 @@ def two_way() -> Graph:
 def told(**more: Any) -> dict[str, Any]:
     """The parameters of a figure in this setting."""
     return {"problem": PROBLEM, "graph": GRAPH, "seed": SEED, "stepsize": STEPSIZE, **more}
+
+
+def recorded(method: str, problem: Problem, graph: Graph, **options: Any) -> Transcript:
+    """The transcript of a run."""
+    kept = run(method, problem, graph, record=True, **options).transcript
+    assert kept is not None
+    return kept
 
 
 def reached(result: Any, error: float) -> np.ndarray:

@@ -42,30 +42,31 @@ def make(quick: bool, watch: Watch) -> Numbers:
 
 
 def settings(quick: bool) -> dict[str, dict[str, float]]:
-    """What the spectral radius says of each: the best step, the largest stable one, iterations a digit, exchanges a digit."""
-    third = ring.by_hop(1 / 3, 1 / 3, 1 / 3)
+    """Of each: the best step, the largest stable one, and by the spectral radius iterations and exchanges a digit."""
+    problem, hub = ring.problem(), ring.through_a_hub()
+    third = ring.uniform(ring.one_way())[0]
     hops = ring.by_hop(2 / 3 - ring.ETA / 2, ring.ETA, 1 / 3 - ring.ETA / 2)  # of these, the best for small steps
     asked: dict[str, Any] = {
-        BEST: (ring.problem(), ring.one_way(), third, 1),
-        BOTH: (ring.problem(), ring.two_way(), None, 1),
-        "equal weights, data four times smaller": (ring.problem(0.125), ring.one_way(), third, 1),
-        "equal weights, equal curvature at all nodes": (ring.alike(), ring.one_way(), third, 1),
-        "best weights that are the same at all nodes": (ring.problem(), ring.one_way(), hops, 1),
+        BEST: (problem, ring.one_way(), third, third, 1),
+        BOTH: (problem, ring.two_way(), *ring.uniform(ring.two_way()), 1),
+        HUB: (problem, ring.one_way(), hub["R"], hub["C"], 1),
+        "equal weights, data four times smaller": (ring.problem(0.125), ring.one_way(), third, third, 1),
+        "equal weights, equal curvature at all nodes": (ring.alike(), ring.one_way(), third, third, 1),
+        "best weights that are the same at all nodes": (problem, ring.one_way(), hops, hops, 1),
     }
-    for q in (4,) if quick else (4, 16, 64):
-        asked[f"equal weights, {q} products an iteration"] = (ring.problem(), complete(ring.N), np.linalg.matrix_power(third, q), q)
-    found = {}
-    for name, (problem, graph, matrix, products) in asked.items():
-        weights = {} if matrix is None else {"R": matrix, "C": matrix}
-        found[name] = _row(stepsize("push-pull", problem, graph, **weights), products)
-    hub = ring.through_a_hub()
-    return {**found, HUB: _row(stepsize("push-pull", ring.problem(), ring.one_way(), R=hub["R"], C=hub["C"]), 1)}
+    for q in () if quick else (4, 16, 64):
+        power = np.linalg.matrix_power(third, q)
+        asked[f"equal weights, {q} products an iteration"] = (problem, complete(ring.N), power, power, q)
+    return {name: _row(*one) for name, one in asked.items()}
 
 
-def _row(advice: Any, products: int) -> dict[str, float]:
-    digit = float(-np.log(10) / np.log(advice.rate))
-    return {"stepsize": advice.good, "largest": advice.largest, "rate": advice.rate, "iterations_a_digit": digit,
-            "products_a_digit": products * digit}  # fmt: skip
+def _row(problem: Any, graph: Any, R: Any, C: Any, products: int) -> dict[str, float]:
+    advice = stepsize("push-pull", problem, graph, R=R, C=C)
+    assert advice.largest is not None
+    rate = ring.rate(problem, R, C, advice.good)
+    digit = float(-np.log(10) / np.log(rate))
+    numbers = {"stepsize": advice.good, "largest": advice.largest, "rate": rate}
+    return {**numbers, "iterations_a_digit": digit, "products_a_digit": products * digit}
 
 
 def _run(graph: Any, size: float, iterations: int, weights: dict[str, Any], every: int = 10) -> dict[str, Any]:
