@@ -133,8 +133,7 @@ def test_two_iterations_of_all_neighbours_give_the_hidden_half():
 
 def test_any_method_finds_the_mean():
     assert np.abs(sv.average(VALUES[:, 0], B, by="private-gradient-tracking", iterations=600).x - EXACT[0]).max() < 1e-11
-    result = sv.average(VALUES, B, tolerance=1e-13)
-    assert result.algorithm == "push-sum"
+    result = sv.average(VALUES, B, by="push-sum", tolerance=1e-13)
     assert result.iterations < 200
     assert np.abs(result.x - EXACT).max() < 1e-11
     with pytest.raises(UnknownName, match="did you mean 'push-sum'"):
