@@ -15,7 +15,7 @@ NAMES = {
     "View",
     "accountant", "audit", "audit_transcript", "average",
     "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "register", "registry", "reproduce", "rows", "run",
-    "standardise", "stepsize",
+    "solve", "standardise", "stepsize",
 }  # fmt: skip
 MODULES = {"accountant", "errors", "graphs", "problems", "registry"}  # of the submodules, those that are meant to be used
 
