@@ -33,8 +33,9 @@ def opened(view: View, victim: int) -> list[Opened]:
     group = tuple(range(view.graph.n)) if view.wiretap else enclosed(view, victim)
     found = []
     for k in range(view.iterations):
-        sums = _by_states(view, k) if len(group) + len(view.coalition) == view.graph.n else None
-        sums = _by_words(view, k, group) if sums is None else sums
+        sums = _by_words(view, k, group)  # to the bit, noise that the coalition itself put in taken off too
+        if sums is None and len(group) + len(view.coalition) == view.graph.n:
+            sums = _by_states(view, k)
         if sums is not None:
             found.append(Opened(group, _point(view, k), sums))
     return found
