@@ -3,6 +3,7 @@
 import math
 import sys
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -72,7 +73,8 @@ def test_words_wrap_and_are_the_same_bits_in_jax():
         theirs = np.asarray(fixed.to_words(jnp, jnp.asarray(x), ME, 0))
         assert np.array_equal(mine, theirs)
         assert np.array_equal(fixed.from_words(np, mine), np.asarray(fixed.from_words(jnp, jnp.asarray(theirs))))
-        assert np.isnan(fixed.within(jnp, jnp.asarray([[[3e9]]]), ME[:1], 0)).all()
+        marked = fixed.marked(jnp, jnp.ones(2), jnp.asarray([3e9, 1.0]))
+        assert np.array_equal(np.isnan(marked), [True, False])
 
 
 @pytest.mark.parametrize("bad", [3e9, -3e9, np.nan, np.inf])
@@ -287,6 +289,208 @@ def test_kinds_and_players_go_with_the_parameters():
     assert sealed.kinds == ("bytes", "bytes")
     assert sealed.players == ("eager", "peer")
     assert method.players == ("eager", "compiled", "peer")
+
+
+# helpers, and two servers --------------------------------------------------------------------------------------------
+
+B = sv.graphs.paper_b()
+SERVERS = "two-servers"
+
+
+class Held(NamedTuple):
+    x: Any
+    seen: Any
+
+
+def lean(node, s):
+    """Every verb beside two helpers, on a digraph: they answer with what they heard, and have no cost."""
+    w, xp = node.weights, node.xp
+    heard = node.gather(node.exchange(xp.where(node.to_helper == 1, node.spread(s.x), 0.0)))
+    back = node.gather(node.hear(xp.where(node.helper == 1, heard, 0.0)))
+    mixed = node.pull((w.R, s.x))
+    bent = 0.01 * xp.sum(node.hessian(s.x), axis=1) + 0.01 * node.prox(node.gradient(s.x), 5.0 + node.degree) + 0.01 * node.value
+    x = xp.where(node.helper < 0, 0.9 * mixed + 0.02 * back / node.public.n + bent, 0.5 * s.x)
+    return Held(x, node.gradient(s.x))
+
+
+LEAN = sv.Algorithm(
+    "lean", lambda node, x: Held(x, 0 * x), lean, source="a test", leaks="all", exchanges=3, helpers=2,
+    weights={"R": sv.rows("paper")},
+)  # fmt: skip
+
+
+def gap(a, b):
+    return np.abs(a - b).max()
+
+
+@pytest.mark.parametrize("method", [LEAN, SERVERS])
+def test_helpers_on_all_players(method):
+    problem = sv.problems.rendezvous(np.arange(10.0).reshape(5, 2) / 8)
+    given = {"stepsize": 0.25, "iterations": 25, "record": True, "runs": 2}
+    one, two = (sv.run(method, problem, B, backend=backend, **given) for backend in ("eager", "compiled"))
+    three = of_threads(method, problem, B, 25)
+    assert one.x.shape == (2, 5, 2)
+    assert one.trajectory.shape == (26, 2, 5, 2)
+    if method is LEAN:
+        assert gap(one.trajectory, two.trajectory) < 1e-12
+        assert gap(one.trajectory[:, :1], three) < 1e-12
+        assert not any(one.transcript.states[k]["seen"][5:].any() for k in range(25))  # a zero gradient
+        assert one.transcript.states[4]["seen"][:5].any()
+    else:  # the same bits: sums mod 2^64 have no order
+        assert np.array_equal(one.trajectory, two.trajectory)
+        assert np.array_equal(one.trajectory[:, :1], three)
+    graph = one.transcript.graph
+    own = set() if method is SERVERS else set(B.edges)
+    assert set(graph.edges) == own | {e for h in (5, 6) for i in range(5) for e in ((i, h), (h, i))}
+    assert (graph.n, one.transcript.header["helpers"], one.stepsize.shape) == (7, 2, (1,))
+    assert one.messages[1] == len(graph.edges) * (3 if method is LEAN else 2)
+
+
+def test_two_servers_are_gradient_descent_to_the_step_of_the_encoding():
+    bits, size = 30, 0.2
+    result = sv.run(SERVERS, P, B, stepsize=size, iterations=60, record=True, fraction_bits=bits)
+    H, b, _ = P.data
+    mean = lambda u: float(Fraction(sum(round(Fraction(float(v)) * 2**bits) for v in u), 2**bits)) / 5
+    x = np.array([mean(u) for u in drawn_starts(result).T])
+    for k in range(61):
+        assert np.ptp(result.trajectory[k, 0], axis=0).max() == 0  # all have the same x
+        assert np.abs(result.trajectory[k, 0, 0] - x).max() < 2.0**-bits / 100
+        g = np.einsum("nij,j->ni", H, result.trajectory[k, 0, 0]) - b
+        x = result.trajectory[k, 0, 0] - size * np.array([mean(u) for u in g.T])
+    exact = sv.run(SERVERS, P, B, stepsize=size, iterations=400)
+    coarse = sv.run(SERVERS, P, B, stepsize=size, iterations=400, fraction_bits=20)
+    assert exact.final[0] < 1e-11
+    assert 1e-9 < coarse.final[0] < 1e-5
+
+
+def drawn_starts(result):
+    """What the parties brought: the shares of the set-up, put together."""
+    sent, edges = result.transcript.sent[-1, 0][:, :, 0], result.transcript.edges
+    words = [sent[edges.index((i, 5))] + sent[edges.index((i, 6))] for i in range(5)]
+    return np.stack(words).astype(np.int64) / 2**30
+
+
+def test_one_server_sees_uniform_words_and_both_see_everything():
+    result = sv.run(SERVERS, P, B, stepsize=0.2, iterations=300, record=True)
+    t, inbound = result.transcript, lambda h: [t.edges.index((i, h)) for i in range(5)]
+    for server in (5, 6):
+        view = view_of(t, {server})
+        words = np.concatenate([view.sent[k, 0][inbound(server)].ravel() for k in range(300)])
+        assert words.dtype == np.uint64
+        assert not any(view.sent[k, 1][inbound(server)].any() for k in range(300))  # nothing comes back
+        assert not any(view.sent[k, 0][inbound(11 - server)].any() for k in range(300))
+        assert not any(np.nan_to_num(view.states[k]["x"]).any() for k in range(300))
+        u = np.sort(words.astype(float) / 2.0**64)
+        distance = np.abs(u - (np.arange(len(u)) + 0.5) / len(u)).max()
+        assert distance * np.sqrt(len(u)) < 1.95  # Kolmogorov and Smirnov: 1e-3 beyond
+        bits = ((words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)).mean(0)
+        assert np.abs(bits - 0.5).max() * 2 * np.sqrt(len(words)) < 4.5
+    both = view_of(t, {5, 6})
+    g = both.sent[9, 0][inbound(5)] + both.sent[9, 0][inbound(6)]
+    assert np.abs(g.astype(np.int64)[:, :, 0] / 2.0**40 - P.gradient(result.trajectory[9, 0])).max() <= 2.0**-40
+    assert {d.known for d in t.draws.values()} == {"me"}
+    assert not view_of(t, {5}).draws["draw-0", 3].value[:5].any()
+
+
+def test_what_two_servers_refuse_and_who_may_be_curious():
+    far = np.full((5, 2), 1e7)
+    refused(r"node 0, the set-up: 1e\+07 does not fit the fixed-point range of 1.67772e\+06", OutOfRange, SERVERS, B, x0=far)
+    steep = sv.problems.rendezvous(np.full(5, 1e9))
+    for backend, error, words in (("eager", OutOfRange, "node 0, iteration 0"), ("compiled", sv.errors.Diverged, "nan")):
+        with pytest.raises(error, match=words):
+            sv.run(SERVERS, steep, B, stepsize=0.1, iterations=5, backend=backend)
+    report = sv.audit(SERVERS, P, B, iterations=10, curious=[{5}, {5, 6}])
+    assert {v.adversary for v in report.verdicts} == {(5,), (5, 6)}
+    assert {v.node for v in report.verdicts} == set(range(5))  # a helper has nothing to hide
+    apart = sv.Graph(5, [(0, 1), (1, 0)])
+    assert sv.run(SERVERS, P, apart, iterations=300).final[0] < 1e-9  # only the nodes of the graph count
+    with pytest.raises(ParameterError, match="does not go with helpers=0"):
+        sv.Algorithm("none", lean, lean, source="a test", leaks="all", graphs="helpers")
+
+
+# Remark 7: Paillier on the links -------------------------------------------------------------------------------------
+
+ROUND = "paillier-links:key_bits=256,weak_keys=true"
+PGT = "private-gradient-tracking"
+
+
+def secrets(transcript, cipher=SMALL):
+    """Every node's secret key, from what it drew."""
+    drawn = transcript.draws["draw-0", -1]
+    assert drawn.known == "me"
+    return cipher.keys(drawn.value)[1]
+
+
+@pytest.mark.parametrize(("method", "graph", "backend"), [(PGT, B, "eager"), ("ab", B, "compiled"), (SERVERS, B, "eager")])
+def test_links_carry_ciphertext_and_the_ends_read_exactly(method, graph, backend):
+    given = {"stepsize": 0.05, "iterations": 6, "record": True, "runs": 2, "backend": backend}
+    plain, round_ = sv.run(method, P, graph, **given), sv.run(method, P, graph, mechanisms=ROUND, **given)
+    if method != SERVERS:  # which draws at its start
+        assert np.array_equal(plain.trajectory, round_.trajectory)
+    t = round_.transcript
+    sent, wire, keys = t.sent, t.wire, secrets(t)
+    assert list(wire) == list(sent)
+    rounds = [key for key in sent if key[0] == -1][: t.graph.diameter]
+    assert all(np.array_equal(wire[key], sent[key]) for key in rounds)  # public keys are public
+    for key in ((0, 0), (5, 1)):
+        seen = wire[key]
+        blocks = -(-8 * sent[key].shape[1] // 16)
+        assert (seen.dtype, seen.shape) == (np.uint8, (len(t.edges), 64 * blocks, 2))
+        assert np.array_equal(seen, wire[key])  # one message, one ciphertext
+        for e, (_, receiver) in enumerate(t.edges):
+            for run in range(2):
+                message, secret = seen[e, :, run].tobytes(), keys[receiver, :, run].tobytes()
+                assert np.array_equal(wire.opened(key, e, message, secret), sent[key][e, :, run])
+                assert sent[key][e, :, run].tobytes() not in message
+    view = view_of(t, "wire")
+    assert not view.sent
+    assert set(view.wire) == set(sent)
+
+
+def test_another_key_or_byte_does_not_open_but_anybody_can_write():
+    t = sv.run("ab", P, B, stepsize=0.02, iterations=3, record=True, mechanisms=ROUND).transcript
+    keys, receiver = secrets(t), t.edges[0][1]
+    message, own = t.wire[1, 0][0, :, 0].tobytes(), keys[receiver, :, 0].tobytes()
+    other = keys[(receiver + 1) % 5, :, 0].tobytes()
+    with pytest.raises(RunError, match="altered, or is for another key"):
+        t.wire.opened((1, 0), 0, message, other)
+    for at in range(0, 64, 7):
+        with pytest.raises(RunError, match="altered, or is for another key"):
+            t.wire.opened((1, 0), 0, bytes(b ^ (i == at) for i, b in enumerate(message)), own)
+    forged = SMALL.encrypt(SMALL.private(own).public_key, number(np.array([7.0, 8.0]).tobytes()), words(6)[0, :, 0])
+    assert t.wire.opened((1, 0), 0, forged.to_bytes(64, "big"), own).tolist() == [7.0, 8.0]
+
+
+def test_flooded_tables_reach_everybody_and_their_bytes_are_counted():
+    line = sv.graphs.cycle(6)
+    problem = sv.problems.rendezvous(np.arange(6.0))
+    result = sv.run("ab", problem, line, stepsize=0.1, iterations=2, record=True, mechanisms=ROUND)
+    assert line.diameter == 5
+    last = result.transcript.sent[-1, 4]
+    first = result.transcript.sent[-1, 0]
+    for e in range(6):
+        assert np.count_nonzero(last[e, 6 * 32 :]) == 5  # after four rounds five of six keys; the receiver has the sixth
+        assert np.count_nonzero(first[e, 6 * 32 :]) == 1
+        for i in range(6):
+            mine = next(f for f, (s, _) in enumerate(line.edges) if s == i)
+            if last[e, 6 * 32 + i, 0]:
+                assert np.array_equal(last[e, 32 * i : 32 * i + 32], first[mine, 32 * i : 32 * i + 32])
+    assert result.bytes[0] == sum(m.nbytes for (k, _), m in result.transcript.sent.items() if k == -1) == 5 * 6 * 6 * 33
+    task = prepare(
+        "ab", problem, line, stepsize=0.1, iterations=2, runs=1, seed=0, mechanisms=ROUND, record=True, x0=None, every=1,
+        tolerance=None, parameters={},
+    )  # fmt: skip
+    assert np.array_equal(np.moveaxis(threads.play(task).answers, -1, 1), result.trajectory)
+
+
+def test_what_paillier_links_refuse(monkeypatch):
+    refused("keys of 1024 bits can be broken", method="ab", graph=B, mechanisms="paillier-links:key_bits=1024")
+    refused("both change wire", method="ab", graph=B, mechanisms=("encrypted-links", ROUND))
+    monkeypatch.setitem(sys.modules, "gmpy2", None)
+    refused(r"pip install 'sottovoce\[crypto\]'", NotInstalled, method="ab", graph=B, mechanisms=ROUND)
+
+
+# the command line ----------------------------------------------------------------------------------------------------
 
 
 def test_the_command_line_encrypts(capsys):

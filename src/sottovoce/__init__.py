@@ -35,6 +35,8 @@ from .sequence import GraphSequence as GraphSequence
 from .sets import Ball as Ball
 from .sets import Box as Box
 from .simulate.result import Result as Result
+from .solving import solve as solve
+from .standardising import standardise as standardise
 from .stepsize import stepsize as stepsize
 from .transcript import Transcript as Transcript
 from .version import __version__ as __version__

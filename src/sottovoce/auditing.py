@@ -53,7 +53,7 @@ def audit(
     simulation seed, and the report says so.
     """
     if isinstance(network := as_graph(graph), Graph):
-        asked(network, curious, at_most, victims)  # refused before anything is played
+        asked(network, network.n, curious, at_most, victims)  # refused before anything is played
     method = algorithm(method)
     iterations = usual(method, iterations, ITERATIONS)
     result = run(
@@ -85,23 +85,27 @@ def audit_transcript(
     """The same for a recorded run. Where nobody knows the truth, READ means that held-back messages were foretold."""
     graph, told = transcript.graph, checked(side_information)
     truth = truth_of(transcript) if truth is None else truth
-    groups, watched = asked(graph, curious, at_most, victims)
+    parties = graph.n - transcript.header.get("helpers", 0)
+    groups, watched = asked(graph, parties, curious, at_most, victims)
     adversaries: list[Adversary] = [*groups, *[WIRE] * wiretap]
     found = Witnesses(transcript)
     judge = Judge(functools.cache(lambda who: _view(transcript, who, told)), truth, graph, watched, found.evidence)
     verdicts = tuple(v for adversary in adversaries for v in judge.verdicts(adversary))
     if worlds is not None:
         _write_worlds(found, verdicts, Path(worlds))
+    opens = transcript.header.get("opens", "")
     return Report(
-        verdicts=verdicts, assumptions=assumptions(transcript, truth, told), public=tuple(public(graph)),
+        verdicts=verdicts, assumptions=assumptions(transcript, truth, told), public=tuple(public(graph, opens)),
         facts=facts_of(transcript, graph) | {"adversaries": len(adversaries)}, attacks=gallery(), advice=(),
     )  # fmt: skip
 
 
-def asked(graph: Graph, curious: Any, at_most: int | None, victims: Any) -> tuple[list[tuple[int, ...]], list[int]]:
-    """Who looks, and at whom."""
+def asked(
+    graph: Graph, parties: int, curious: Any, at_most: int | None, victims: Any
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Who looks, and at whom; the nodes beyond the parties are helpers, who may look but have nothing to hide."""
     groups = [tuple(sorted(c)) for c in coalitions(graph, curious, at_most)] if curious != [] else []
-    return groups, list(range(graph.n)) if victims is None else _victims(graph, victims)
+    return groups, list(range(parties)) if victims is None else _victims(graph, parties, victims)
 
 
 def _view(transcript: Transcript, who: Adversary, told: dict[str, Any]) -> View:
@@ -146,9 +150,9 @@ def _write_worlds(found: Witnesses, verdicts: Iterable[Verdict], folder: Path) -
             write(other, folder / f"node-{v.node}-against-{'-'.join(map(str, v.adversary))}")
 
 
-def _victims(graph: Graph, victims: Iterable[Any]) -> list[int]:
+def _victims(graph: Graph, parties: int, victims: Iterable[Any]) -> list[int]:
     found = [v if isinstance(v, int | np.integer) else graph.index(v) for v in victims]
-    outside = [v for v in found if not 0 <= v < graph.n]
+    outside = [v for v in found if not 0 <= v < parties]
     if outside:
-        raise ParameterError(f"there is no node {outside[0]}; the nodes are 0 to {graph.n - 1}")
+        raise ParameterError(f"there is no node {outside[0]} with a cost; the nodes are 0 to {parties - 1}")
     return [int(v) for v in found]

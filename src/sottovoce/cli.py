@@ -10,7 +10,7 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .cli_options import AUDITING, PLAYING, SETTING, Auditing, Flag, Json, Playing, Setting
+from .cli_options import AUDITING, PLAYING, SETTING, SOLVING, Auditing, Flag, Json, Playing, Setting, Solving
 from .errors import InputError, SottovoceError
 from .version import __version__
 
@@ -34,6 +34,12 @@ REPRODUCED = """Examples:
 
   sottovoce reproduce --quick
   sottovoce reproduce 4 n100 claims --out figures
+"""
+
+SOLVED = """Examples:
+
+  sottovoce solve --problem least-squares:d=4 --graph complete:n=5
+  sottovoce solve --problem logistic:csv=records.csv,target=y,site=hospital --graph complete:n=6 --html audit.html
 """
 
 app = App(
@@ -63,6 +69,14 @@ def run(algorithm: str, /, *, playing: Playing = PLAYING) -> int:
     ran = work.run(algorithm, playing)
     views.show(work.facts(ran, playing), views.run, playing.json)
     return 0
+
+
+@app.command(help_epilogue=SOLVED)
+def solve(*, solving: Solving = SOLVING) -> int:
+    """Pick a method, solve, and say what that tells whom."""
+    from .cli_solve import solve
+
+    return solve(solving)
 
 
 @app.command(help_epilogue=COMPARED)

@@ -25,6 +25,7 @@ class Family:
     traceable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
     quadratic: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True  # whether the Hessian changes without jumps
     has_value: bool = True
 
     def value(self, xp: Any, data: tuple, x: Any) -> Any:

@@ -4,7 +4,7 @@
 
 Inside the range the error is at most 2^-(bits + 1), and sums and multiples of the integers are exact. What lies outside is refused
 and never wrapped: in NumPy with an error that names the node and the iteration. A compiled loop cannot stop, so there the number
-becomes NaN, which the player reports as a divergence.
+is marked, and the result becomes NaN, which the player reports as a divergence.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Fixed:
         return cls(bits, (2.0 ** (63 - bits) - 1) / terms)
 
     def within(self, xp: Any, x: Array, me: Array, k: Any) -> Array:
-        """x, refused where it leaves the range; `me` holds the number of the node of each row."""
+        """x, refused where it leaves the range (in NumPy); `me` holds the number of the node of each row."""
         inside = abs(x) <= self.largest
         if xp is not np:
-            return xp.where(inside, x, xp.nan)
+            return x
         if not inside.all():
             row, _, run = np.argwhere(~inside)[0]
             raise OutOfRange(self._refusal(int(np.ravel(me)[row]), int(k), x[row, :, run]))
@@ -58,6 +58,10 @@ class Fixed:
         """uint64 mod 2^64, the same bits in NumPy and in JAX."""
         x = self.within(xp, x, me, k)
         return xp.rint(x * 2.0**self.bits).astype(xp.int64).astype(xp.uint64)
+
+    def marked(self, xp: Any, result: Array, x: Array) -> Array:
+        """A result that an x outside the range went into is NaN, where nothing could be raised."""
+        return result if xp is np else xp.where(abs(x) <= self.largest, result, xp.nan)
 
     def from_words(self, xp: Any, words: Array) -> Array:
         """The numbers again, or their sum."""

@@ -73,7 +73,7 @@ class Rows:
         self.is_loop, self.index, self.starts = layout.is_loop, layout.target, layout.row_starts
 
     def sum(self, v: np.ndarray) -> np.ndarray:
-        if v.size == len(self.index) > MANY and v.dtype.kind == "f":
+        if v.size == len(self.index) > MANY and v.dtype == float:
             return self._counted(v.reshape(-1)).reshape(*v.shape[:-3], -1, 1, 1)
         return self._sum(v)
 

@@ -107,7 +107,7 @@ def _traffic(method: Algorithm) -> tuple[int, int]:
         every=1, tolerance=None, parameters={},
     )  # fmt: skip
     messages, sizes = traffic(task, ENOUGH)
-    edges = len(graph.sender)
+    edges = len(task.graph.sender)
     return int(messages[-1]) // edges, int(sizes[-1]) // edges
 
 

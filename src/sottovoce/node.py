@@ -19,7 +19,8 @@ axis, a real node plays with one. The verbs:
                                    a row for each of my in-edges; `kept=label`: the same in every run under that label
     refuse(bad, why)               stop the run, and say why, where any of `bad` holds
     contribute(v, grid) -> v       what I put into a sum that is opened to all (summing.py): v itself, unless a mechanism changes it
-    k, me, degree, parameters, public, helper, xp
+    k, me, degree, parameters, public, xp
+    helper, to_helper              which helper I am, and which one each of my out-edges leads to; -1: a party
 
 A tuple for v rides in the same message with the same weights and comes back as a tuple. A mechanism is a `Layer`: it
 overrides some verbs and forwards the rest.
@@ -89,6 +90,7 @@ class StepNode(Protocol):
     parameters: Any
     public: Any
     helper: Any
+    to_helper: Any
     value: Any
     keeps: bool
 

@@ -53,6 +53,12 @@ def at_least(lowest: int, default: int, help: str) -> Parameter:
     return Parameter(default, help, check, f"a whole number, at least {lowest}")
 
 
+def between(lowest: int, highest: int, default: int, help: str) -> Parameter:
+    """A whole number from `lowest` to `highest`."""
+    check = lambda v: v == int(v) and lowest <= v <= highest and not isinstance(v, bool)
+    return Parameter(default, help, check, f"a whole number from {lowest} to {highest}")
+
+
 def one_of(choices: tuple[Any, ...], default: Any, help: str) -> Parameter:
     """One of a few words."""
     return Parameter(default, help, lambda v: isinstance(v, str) and v in choices, "one of " + ", ".join(map(str, choices)))
@@ -85,13 +91,13 @@ class Algorithm:
     source: str  # the paper
     leaks: str  # one sentence
     certainty: str = "A"  # A: from the source or verified; B: well known, re-derived; C: from memory
-    graphs: str = "directed"  # "directed", "two-way" or "sequence" (a graph an iteration)
+    graphs: str = "directed"  # "directed", "two-way", "sequence" (a graph an iteration) or "helpers" (talks to its helpers alone)
     weights: Mapping[str, Any] = field(default_factory=dict)  # {"R": rows("uniform"), "A": "R" (the same), ...}
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     exchanges: int | Callable[[int], int] = 1  # in one iteration; a method that floods says how many by the diameter
     kinds: tuple[str, ...] = ()  # payload kind of each exchange, or one for all of them; float64 where nothing is said
     players: tuple[str, ...] = ("eager", "compiled", "peer")
-    helpers: int = 0  # nodes that only help; no player appends any yet
+    helpers: int = 0  # nodes without a cost that the player appends, with links both ways to every party
     minimises: bool = True  # False: it needs no costs (a sum of values, say)
     averages: bool = False  # True: from the nodes' values it finds their mean, and only that
     floods: bool = False  # whether the step needs the graph's diameter (node.public.diameter)
@@ -130,7 +136,7 @@ class Algorithm:
         return "the diameter" if self.exchanges(1) == 1 else f"{self.exchanges(1)} times the diameter"
 
 
-GRAPHS, PLAYERS, CERTAINTY = ("directed", "two-way", "sequence"), ("eager", "compiled", "peer"), ("A", "B", "C")
+GRAPHS, PLAYERS, CERTAINTY = ("directed", "two-way", "sequence", "helpers"), ("eager", "compiled", "peer"), ("A", "B", "C")
 
 
 def _check_words(method: Algorithm) -> None:
@@ -141,6 +147,8 @@ def _check_words(method: Algorithm) -> None:
     players = method.players
     if not (isinstance(players, tuple) and players and all(player in PLAYERS for player in players)):
         raise ParameterError(f"{method.name}: players must be a tuple of one or more of {', '.join(PLAYERS)}, not {players!r}")
+    if (method.graphs == "helpers" and not method.helpers) or (method.graphs == "sequence" and method.helpers):
+        raise ParameterError(f"{method.name}: graphs={method.graphs!r} does not go with helpers={method.helpers}")
     if len(method.kinds) > 1 and len(method.kinds) != method.exchanges:
         raise ParameterError(
             f"{method.name}: kinds names the payload of each of {method.exchanges} exchanges, not of {len(method.kinds)}"
@@ -211,6 +219,7 @@ class Mechanism:
     leaks: str = ""
     overrides: tuple[str, ...] = ()  # the verbs it changes
     allows: tuple[str, ...] = ()  # mechanisms that may change the same ones
+    floods: bool = False  # whether its start needs the graph's diameter (node.public.diameter)
     lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
     fits: Callable[..., str | None] = lambda parameters, task: None  # a reason to refuse a run as a whole, or None
     together: Callable[..., bool] = lambda parameters: False  # whether all nodes must start at the same x^0

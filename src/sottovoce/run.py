@@ -280,7 +280,7 @@ def result_of(task: Task, played: Played, backend: str) -> Result:
     return Result(
         x=runs_first(played.x), error=runs_first(played.errors), recorded=played.ks, iterations=played.iterations,
         messages=messages, bytes=sizes, invariant=played.invariant, algorithm=task.algorithm.name,
-        stepsize=task.stepsize[:, 0, 0], optimum=np.asarray(task.problem.optimum), backend=backend, seed=task.seed,
+        stepsize=task.stepsize[: task.problem.n, 0, 0], optimum=np.asarray(task.problem.optimum), backend=backend, seed=task.seed,
         parameters=task.parameters, mechanisms=[repr(a) for a in task.mechanisms], trajectory=trajectory,
         transcript=written(task, played) if played.setup is not None else None, provenance=provenance(task),
         spent=spent(task, played.iterations),
@@ -296,7 +296,7 @@ def traffic(task: Task, iterations: int) -> tuple[np.ndarray, np.ndarray]:
     for first, last in task.phases:
         stack = eager.acting_stack(task, task.active(first))
         diameter = eager.diameter_of(task)
-        setup, each = payloads(task.algorithm, task.rules, stack, task.problem.d, task.step_parameters, diameter, task.graph.n)
+        setup, each = payloads(task.algorithm, task.rules, stack, task.problem.d, task.step_parameters, diameter, task.problem.n)
         if first == 0:
             messages[0], sizes[0] = len(setup) * len(task.graph.sender), sum(setup) * len(task.graph.sender)
         last = min(last, iterations)

@@ -178,4 +178,4 @@ def _costs(problem: Any, coalition: tuple[int, ...]) -> dict[int, dict[str, Arra
     if problem is None or problem.quadratic_model() is not problem:
         return {}
     H, g = problem.hessian(np.zeros(problem.d)), problem.gradient(np.zeros(problem.d))
-    return {i: {"H": H[i], "b": -g[i]} for i in coalition}
+    return {i: {"H": H[i], "b": -g[i]} for i in coalition if i < problem.n}  # a helper has none

@@ -23,7 +23,7 @@ import numpy as np
 from ..fixed import Fixed, real
 from ..node import Array
 from ..paillier import STRONG, Paillier, check_key, check_range, libraries
-from ..registry import Algorithm, Parameter, at_least, doubly, one_of, positive, register
+from ..registry import Algorithm, Parameter, at_least, between, doubly, one_of, positive, register
 
 FACTOR_BITS = 16  # b is a multiple of 2^-16: the exponent of a ciphertext
 
@@ -122,7 +122,7 @@ CIPHER = {
     "low": Parameter(0.5, "b_i->j is uniform in [low, 1]", lambda v: 0 < v < 1, "between 0 and 1"),
     "key_bits": at_least(256, STRONG, "length of the keys"),
     "weak_keys": Parameter(False, "allow keys below 2048 bits", lambda v: isinstance(v, bool), "true or false"),
-    "fraction_bits": Parameter(48, "bits after the point of what is encrypted", lambda v: v == int(v) and 1 <= v <= 52, "1 to 52"),
+    "fraction_bits": between(1, 52, 48, "bits after the point of what is encrypted"),
     "largest": positive(1e6, "how large an entry of x may be, encrypted"),
 }
 

@@ -34,15 +34,6 @@ def check_tolerance(tolerance: Any) -> None:
         raise ParameterError(f"tolerance must be a number above 0 (or None: play all iterations), not {tolerance!r}")
 
 
-def check_method(method: Algorithm) -> None:
-    """What an Algorithm may ask for and no player has."""
-    if method.helpers:
-        raise ParameterError(
-            f"{method.name} asks for {method.helpers} helper nodes, but no player adds nodes of its own; set helpers=0 and "
-            "give the helpers a place in the graph and in the problem"
-        )
-
-
 def check_player(method: Algorithm, backend: str) -> None:
     """Whether the method names this player."""
     if backend not in method.players:

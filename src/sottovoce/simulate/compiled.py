@@ -67,6 +67,12 @@ class Recipe:
     record: bool
     every: int
     slots: int
+    helpers: int
+
+    def answer(self, state: Any) -> Any:
+        """What the parties hold against the optimum."""
+        found = self.algorithm.answer(state)
+        return found[: -self.helpers] if self.helpers else found
 
 
 def jax_module() -> Any:
@@ -124,7 +130,8 @@ def part_of(task: Task, index: np.ndarray) -> Task:
 
 def _play(task: Task, watch: Callable[[int], None]) -> Played:
     setup, state, ms = _begin(task)
-    chronicle = Chronicle(task, distance(task.algorithm.answer(state), task.problem.optimum), task.algorithm.answer(state), watch)
+    answer = task.answer(state)
+    chronicle = Chronicle(task, distance(answer, task.problem.optimum), answer, watch)
     arguments, acting = arguments_of(task), task.active(-1)
     for first, last in task.phases:
         ms = eager.still_acting(ms, acting, task.active(first))
@@ -132,7 +139,7 @@ def _play(task: Task, watch: Callable[[int], None]) -> Played:
         state, ms, stopped = _loop(task, acting, chronicle, arguments, state, ms, first, last)
         if stopped:
             break
-    return chronicle.finish(np.asarray(task.algorithm.answer(state)), setup)
+    return chronicle.finish(np.asarray(task.answer(state)), setup)
 
 
 def _begin(task: Task) -> tuple[Notes | None, Any, Any]:
@@ -160,8 +167,8 @@ def recipe_of(task: Task, acting: tuple[bool, ...]) -> Recipe:
     stack = tuple(_timeless(a) for a in eager.acting_stack(task, acting))
     own = vars(task.step_parameters)
     return Recipe(
-        task.algorithm, stack, rules, task.problem.family, task.problem.d, tuple(own.items()), eager.diameter_of(task),
-        task.keeps, task.record, task.every, _slots(task),
+        task.algorithm, stack, rules, task.family, task.problem.d, tuple(own.items()), eager.diameter_of(task),
+        task.keeps, task.record, task.every, _slots(task), task.helpers,
     )  # fmt: skip
 
 
@@ -187,7 +194,7 @@ def _loop(
         count = min(last, (start // recipe.every) * recipe.every + length) - start
         before = (state, ms)
         state, ms, found = run(arguments, state, ms, start, count)
-        reached = np.asarray(task.algorithm.answer(state))
+        reached = np.asarray(task.answer(state))
         stop = chronicle.add(_chunk(chronicle, start, count, reached, found, described))
         if stop is not None:
             state, ms, _ = run(arguments, *before, start, stop - start)
@@ -237,7 +244,7 @@ def program(recipe: Recipe) -> tuple[Callable[..., Any], dict[str, Any]]:
             node = EveryNode(stage, k, Tape() if recipe.record else None, STEP)
             node.keeps = recipe.keeps
             following, ms = advance(recipe.algorithm, node, recipe.stack, state, ms)
-            before, after = recipe.algorithm.answer(state), recipe.algorithm.answer(following)
+            before, after = recipe.answer(state), recipe.answer(following)
             described["refusals"] = [why for _, why in node.refusals]
             notes = {"moves": jnp.abs(after - before).max(), "refused": [where for where, _ in node.refusals]}
             if node.tape is not None:
@@ -259,6 +266,7 @@ def _stage(recipe: Recipe, a: Arguments) -> Stage:
         jnp, JaxSums(a.layout), a.layout, recipe.family, a.data, CounterDraws.traced(a.seed, a.runs), a.stepsize,
         Weigher(dict(recipe.rules), a.tables, a.schedule, a.aids, a.active), recipe.coordinates,
         parameters=SimpleNamespace(**dict(recipe.parameters)), values=a.values, reverse=a.reverse, diameter=recipe.diameter,
+        helpers=recipe.helpers,
     )  # fmt: skip
 
 
@@ -269,7 +277,7 @@ def _iterate(jax: Any, recipe: Recipe, once: Any, state: Any, ms: Any, first: Ar
     buffers = {name: jax.tree.map(lambda s: jnp.zeros((length, *s.shape), s.dtype), note) for name, note in notes.items()}
     buffers["errors"] = jnp.zeros((recipe.slots + 1, runs))
     if recipe.record:
-        answer = jax.eval_shape(recipe.algorithm.answer, state)
+        answer = jax.eval_shape(recipe.answer, state)
         buffers["answers"] = jnp.zeros((recipe.slots + 1, *answer.shape))
     slot_of = lambda k: (k + recipe.every - 1) // recipe.every
 
@@ -280,7 +288,7 @@ def _iterate(jax: Any, recipe: Recipe, once: Any, state: Any, ms: Any, first: Ar
         slot = slot_of(first + i + 1) - slot_of(first + 1)
         buffers = dict(buffers, errors=put(buffers["errors"], error, slot))
         if recipe.record:
-            buffers["answers"] = put(buffers["answers"], recipe.algorithm.answer(state), slot)
+            buffers["answers"] = put(buffers["answers"], recipe.answer(state), slot)
         for name, note in notes.items():
             buffers[name] = jax.tree.map(lambda buffer, value: put(buffer, value, i), buffers[name], note)
         broken = jnp.where((broken == 0) & (ratio > BROKEN), first + i + 1, broken)

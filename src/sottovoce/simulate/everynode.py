@@ -20,6 +20,7 @@ from ..errors import GraphError, Refused
 from ..laws import law as named_law
 from ..layout import Layout
 from ..node import Values, Weight, Weights, each, grouped
+from .helpers import helper_numbers
 from .tape import Tape
 from .weigh import Weigher
 
@@ -43,7 +44,8 @@ class Stage:
     values: Array | None = None
     reverse: Array | None = None
     diameter: int | None = None
-    n: int | None = None  # how many nodes everybody believes there are, where a few stand for many
+    helpers: int = 0
+    told_n: int | None = None  # how many parties a step is told that there are; None: as many as there are
 
     @functools.cached_property
     def cut(self) -> Callable[[Array], tuple[Array, Array]]:
@@ -56,7 +58,6 @@ class EveryNode:
     """All nodes in iteration k (k = -1 is the set-up)."""
 
     keeps = True  # whether a promised total is restored when only rounding has moved it
-    helper = None
 
     def __init__(self, stage: Stage, k: Any, tape: Tape | None = None, kind: int = STEP):
         self.stage, self.k, self.tape, self.kind = stage, k, tape, kind
@@ -256,7 +257,20 @@ class EveryNode:
 
     @property
     def public(self) -> SimpleNamespace:
-        return SimpleNamespace(n=self.stage.n or self.stage.layout.n, diameter=self.stage.diameter)
+        n = self.stage.told_n or self._parties
+        return SimpleNamespace(n=n, helpers=self.stage.helpers, diameter=self.stage.diameter)
+
+    @property
+    def _parties(self) -> int:
+        return self.stage.layout.n - self.stage.helpers
+
+    @property
+    def helper(self) -> Array:
+        return helper_numbers(self.xp, self.xp.arange(self.stage.layout.n), self._parties)
+
+    @property
+    def to_helper(self) -> Array:
+        return helper_numbers(self.xp, self.stage.layout.receiver, self._parties)
 
 
 def refused(k: Any, where: int, columns: int, runs: Array, why: str) -> Refused:

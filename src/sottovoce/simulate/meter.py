@@ -15,6 +15,7 @@ from ..node import grouped
 from ..registry import Algorithm, Applied
 from ..weights import Rule
 from .everynode import EveryNode, Stage
+from .helpers import joined
 from .stack import advance, begin
 from .sums import NumpySums
 from .tape import Tape, parts, said
@@ -38,10 +39,11 @@ def payloads(
     method: Algorithm, rules: Rules, stack: tuple[Applied, ...], coordinates: int, parameters: Any = None, diameter: int | None = 2,
     n: int | None = None,
 ) -> tuple[list[int], list[int]]:
-    """Bytes that cross one edge: in each exchange of the set-up, and in each exchange of an iteration, where there are n nodes."""
+    """Bytes that cross one edge: in each exchange of the set-up, and in each of an iteration; `n` is what a step is told."""
     setup, tape = _tapes(method, rules, stack, coordinates, parameters, diameter, n)
     size = lambda sent: [int(m[0].nbytes) for m in sent]
-    return size(setup.sent(np, layout(_triangle()))), size(tape.sent(np, layout(_triangle())))
+    entries = layout(_network(method))
+    return size(setup.sent(np, entries)), size(tape.sent(np, entries))
 
 
 def shapes(
@@ -68,18 +70,23 @@ def _tapes(
     n: int | None,
 ) -> tuple[Tape, Tape]:
     """The set-up and one iteration, played."""
-    graph = _triangle()
+    graph = _network(method)
     tables = {name: r.played().constant(graph)[:, None, None] for name, r in rules.items() if isinstance(r, Rule)}
     stage = Stage(
         np, NumpySums(layout(graph)), layout(graph), Flat(), (), CounterDraws(0), np.ones((1, 1, 1)),
         BlockWeigher(rules, tables, None, 1), coordinates, parameters=parameters or SimpleNamespace(),
-        values=np.zeros((3, coordinates, 1)), reverse=graph.reverse, diameter=diameter, n=n,
+        values=np.zeros((graph.n, coordinates, 1)), reverse=graph.reverse, diameter=diameter, helpers=method.helpers, told_n=n,
     )  # fmt: skip
     setup, tape = Tape(), Tape()
     with np.errstate(all="ignore"):
-        state, ms = begin(method, EveryNode(stage, -1, setup, SETUP), stack, np.ones((3, coordinates, 1)))
+        state, ms = begin(method, EveryNode(stage, -1, setup, SETUP), stack, np.ones((graph.n, coordinates, 1)))
         advance(method, EveryNode(stage, 0, tape, STEP), stack, state, ms)
     return setup, tape
+
+
+def _network(method: Algorithm) -> Graph:
+    """Three parties, and the method's helpers."""
+    return joined(_triangle(), method.helpers, method.graphs == "helpers")
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from ..ledger import Ledger
 from ..node import Values, Weight, Weights, each, grouped
 from ..weights import Rule
 from .eager import active_of, diameter_of, values_of
+from .helpers import helper_numbers, share_of
 from .tape import parts
 from .task import Task
 from .weigh import Rules, batches
@@ -51,7 +52,8 @@ class Own:
     """What a node has for a whole run."""
 
     me: int
-    n: int
+    n: int  # the parties; a number beyond is a helper's
+    helpers: int
     diameter: int | None
     row: Entries
     column: Entries
@@ -74,10 +76,11 @@ class Own:
     def of(cls, task: Task, me: int, mail: Any) -> Own:
         """Node `me` of a task, run 0."""
         values, draws = values_of(task), CounterDraws(task.seed, task.runs[:1])
-        return cls.alone(task, me, task.problem.only(me), None if values is None else values[me : me + 1], draws, mail)
+        family, data = share_of(task.problem, me)
+        return cls.alone(task, me, data, None if values is None else values[me : me + 1], draws, mail, family)
 
     @classmethod
-    def alone(cls, task: Task, me: int, data: Any, value: Array | None, draws: Draws, mail: Any) -> Own:
+    def alone(cls, task: Task, me: int, data: Any, value: Array | None, draws: Draws, mail: Any, family: Any = None) -> Own:
         """Node `me` with its own data and draws; nothing of a task is used that another node would have to say."""
         layout = task.layout
         row, column = (Entries(layout, me, np.flatnonzero(ends == me)) for ends in (layout.target, layout.source))
@@ -85,9 +88,10 @@ class Own:
         tables = {name: (pick(table, row), pick(table, column)) for name, table in task.tables.items()}
         active = active_of(task)
         return cls(
-            me, task.graph.n, diameter_of(task), row, column, task.rules, tables,
+            me, task.problem.n, task.helpers, diameter_of(task), row, column, task.rules, tables,
             None if active is None else (pick(active, row), pick(active, column)), task.schedule,
-            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize, task.problem.family,
+            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize,
+            task.problem.family if family is None else family,
             data, value, task.problem.d, task.step_parameters, draws, mail, task.keeps,
         )  # fmt: skip
 
@@ -113,7 +117,6 @@ class Pair:
 class OneNode:
     """One node in iteration k (k = -1 is the set-up)."""
 
-    helper = None
     xp = np
 
     def __init__(self, own: Own, k: int, kind: int = STEP):
@@ -324,7 +327,15 @@ class OneNode:
 
     @property
     def public(self) -> SimpleNamespace:
-        return SimpleNamespace(n=self.own.n, diameter=self.own.diameter)
+        return SimpleNamespace(n=self.own.n, helpers=self.own.helpers, diameter=self.own.diameter)
+
+    @property
+    def helper(self) -> Array:
+        return helper_numbers(np, [self.own.me], self.own.n)
+
+    @property
+    def to_helper(self) -> Array:
+        return helper_numbers(np, self.own.column.receiver[1:], self.own.n)
 
 
 def said(terms: tuple[tuple[Weight, Values], ...]) -> list[tuple[Any, Any, Values]]:

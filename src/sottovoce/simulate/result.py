@@ -16,7 +16,9 @@ from ..transcript import Transcript
 
 Array = np.ndarray
 ARRAYS = ("x", "error", "recorded", "messages", "bytes", "stepsize", "optimum", "trajectory")
-FACTS = ("algorithm", "iterations", "invariant", "seed", "backend", "spent", "parameters", "mechanisms", "provenance", "advice")
+FACTS = (
+    "algorithm", "iterations", "invariant", "seed", "backend", "spent", "parameters", "mechanisms", "provenance", "advice", "why"
+)  # fmt: skip
 VERSION = 1
 GIVEN = "parameter."  # before the names of parameters that are arrays
 CLOSE, CRAWL = 1e-6, 0.999  # further than this from where it began, and slower than this: not converged
@@ -46,6 +48,7 @@ class Result:
     audit: Any = None
     provenance: dict[str, Any] = field(default_factory=dict)
     advice: str | None = None  # what the adviser said of the stepsize, where it was asked
+    why: str | None = None  # why this method, where `solve` picked it
 
     @property
     def final(self) -> Array:
