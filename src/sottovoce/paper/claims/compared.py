@@ -11,7 +11,6 @@ from ...errors import NotInstalled
 from ...registry import mechanism
 from ...run import run
 from .. import setting
-from ..figures.against_huang import HUANG, longest_gradient
 from ..item import UNCHECKED, Claim, Finding, judged, register
 
 
@@ -19,7 +18,7 @@ def trade_off(quick: bool) -> Finding:
     """Median errors from epsilon = 1 to a million, and without noise, beside the private algorithm."""
     runs, problem = 100 if quick else 1000, setting.problem()
     epsilons = (1.0, 10.0, 100.0, 1e3, 1e6, np.inf)
-    options: dict[str, Any] = {"iterations": 600, "runs": runs, "bound": longest_gradient(problem), **HUANG}
+    options: dict[str, Any] = {"iterations": 600, "runs": runs, "bound": setting.longest_gradient(problem), **setting.HUANG}
     errors = [float(np.median(run("huang", problem, setting.two_way(), epsilon=e, **options).final)) for e in epsilons]
     ours = run("private-gradient-tracking", problem, setting.graph(), K=setting.K, stepsize=setting.STEPSIZE, iterations=2000,
                runs=runs).final  # fmt: skip
@@ -37,7 +36,7 @@ def trade_off(quick: bool) -> Finding:
 def slower(quick: bool) -> Finding:
     """Iterations for each further digit, late in the run."""
     runs, lengths = 20 if quick else 200, (2000, 20_000)
-    options: dict[str, Any] = {"stepsize": 4.0, "iterations": lengths[1], "runs": runs, "every": 100}
+    options: dict[str, Any] = {**setting.LOU, "iterations": lengths[1], "runs": runs, "every": 100}
     found: dict[str, Any] = {}
     for reading in ("exact", "literal"):
         result = run("lou", setting.problem(), setting.graph(), reading=reading, **options)
