@@ -74,7 +74,7 @@ def draw(shown: Any, canvas: Any) -> None:
     runs = shown["parameters"]["runs"]
     note(above, f"medians of {runs['ours']:,} runs (Huang: {runs['huang']:,}); two with 5 to 95 %")
     share = shown["tail_at_10"]["share_of_ten_largest"]
-    note(below, f"means; at k = 10 ten of 1,000 runs make {share:.0%} of the private one")
+    note(below, f"means (private, k = 10: ten of the runs make {share:.0%} of it)")
     above.set(yscale="log", ylabel=ERROR)
     below.set(yscale="log", xlabel="iteration", ylabel="mean error")
     legend(canvas)
