@@ -48,8 +48,11 @@ def rate_and_k(quick: bool) -> Finding:
     digit = {K: -np.log(10) / np.log(rate) for K, rate in rates.items()}
     off = max(abs(d / digit[0] - 1) for d in digit.values())
     said = ", ".join(f"{rate:.4f}" for rate in rates.values())
-    return judged(off < 0.03, f"rates for K = {', '.join(map(str, KS))}: {said}; iterations a digit differ from those for K = 0 by "
-                  f"at most {off:.1%}.", {"K": KS, "rates": list(rates.values()), "largest_difference": off})  # fmt: skip
+    return judged(
+        off < 0.03,
+        f"rates for K = {', '.join(map(str, KS))}: {said}; iterations a digit differ from those for K = 0 by at most {off:.2%}.",
+        {"K": KS, "rates": list(rates.values()), "largest_difference": off},
+    )
 
 
 def delay(quick: bool) -> Finding:
@@ -60,11 +63,15 @@ def delay(quick: bool) -> Finding:
     kept = int(setting.reached(arithmetic.kept(3, 1), 1e-6)[0])
     change = (
         "The error falls from iteration K on, but it falls from a height that grows with K: each unit of K costs about "
-        f"{slope:.0f} iterations here, not one. K = 1 is the cheapest."
+        f"{slope:.0f} iterations here, not one. K = 1 costs least."
     )
     said = f"an error of 1e-6 comes {', '.join(f'{v:.0f}' for v in later)} iterations later for K = {', '.join(map(str, KS))}"
-    return judged(slope > 1 and exact == kept, f"{said} (medians). No matter of rounding: at K = 3 run 0 needs {kept} iterations "
-                  f"in float64 and {exact} in 100 digits.", {"K": KS, "later": later, "a_unit": slope}, change)  # fmt: skip
+    return judged(
+        slope > 1 and exact == kept,
+        f"{said} (medians). No matter of rounding: at K = 3 run 0 needs {kept} iterations in float64 and {exact} in 100 digits.",
+        {"K": KS, "later": later, "a_unit": slope},
+        change,
+    )
 
 
 def sums(quick: bool) -> Finding:
@@ -77,8 +84,8 @@ def sums(quick: bool) -> Finding:
     return judged(
         off == 0 and kept.invariant < 1000,
         f"10 iterations with K = 3 in rational numbers: the difference is {off}. In float64 with K = 10, rounding moves it by "
-        f"{kept.invariant:.1g} n eps max|y| an iteration, which is taken back; left alone, it is {plain.invariant:.1g} of "
-        "these off.",
+        f"{kept.invariant:.1g} n eps max|y| an iteration, which is taken back; left alone, it is {plain.invariant:.1g} of these "
+        "off.",
         numbers,
     )
 
@@ -90,8 +97,8 @@ def exact(quick: bool) -> Finding:
         "plain float64": float(arithmetic.plain(K, 20).final.max()),
     }  # fmt: skip
     change = (
-        "In exact arithmetic it is so. In float64 every random iteration costs digits, for good, unless sum y = sum g is kept to "
-        "rounding in each (docs/exactness.md): the text needs that line."
+        "In exact arithmetic it is so. In float64 every random iteration costs digits, for good, unless sum y = sum g is kept "
+        "to rounding in each (docs/exactness.md): the text needs that line."
     )
     said = ", ".join(f"{name} {error:.0e}" for name, error in errors.items())
     fine = errors["100 digits"] < 1e-20 and errors["float64, sum kept"] < 1e-13
