@@ -29,6 +29,8 @@ def pictures(figure: Figure, numbers: Any, about: Mapping[str, Any]) -> dict[str
     with matplotlib.rc_context(STYLE):
         canvas = matplotlib.figure.Figure(figsize=(WIDTH, figure.height * WIDTH), layout="constrained")
         figure.draw(numbers, canvas)
+        if about["quick"]:
+            canvas.text(0.998, 0.998, "quick", ha="right", va="top", fontsize=5, color=GREY)
         return {kind: _saved(canvas, kind, about) for kind in ("png", "pdf")}
 
 
@@ -54,14 +56,14 @@ def look(i: int, points: int = 8) -> dict[str, Any]:
 
 def curve(axes: Axes, i: int, label: str, ks: Any, middle: Any, low: Any = None, high: Any = None, **more: Any) -> None:
     """A line, and a band around it where it has one."""
-    ks, middle = numbers(ks), numbers(middle)
+    ks, middle = floats(ks), floats(middle)
     looks = {**look(i, len(ks)), **more}
     axes.plot(ks, middle, label=label, zorder=4, **looks)
     if low is not None:
-        axes.fill_between(ks, numbers(low), numbers(high), color=looks["color"], alpha=0.14, linewidth=0, zorder=2)
+        axes.fill_between(ks, floats(low), floats(high), color=looks["color"], alpha=0.14, linewidth=0, zorder=2)
 
 
-def numbers(values: Any) -> np.ndarray:
+def floats(values: Any) -> np.ndarray:
     """A list as the data file has it, None where a number was not finite."""
     return np.array(values, dtype=float)
 

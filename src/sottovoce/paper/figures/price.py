@@ -14,7 +14,7 @@ from ...registry import mechanism
 from ...run import run
 from .. import setting
 from ..item import Figure, Numbers, Watch, register
-from ..looks import curve, legend, note, numbers
+from ..looks import curve, floats, legend, note
 
 LEVELS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 NOISES = (10.0, 1.0, 0.1, 0.01, 1e-3)
@@ -70,7 +70,7 @@ def draw(shown: Any, canvas: Any) -> None:
         label = f"{NAMES[name]}, {one['bytes'][0] / 1000:.0f} kB"
         curve(axes, i, label, one["epsilon"], one["error"], one["low"], one["high"], markevery=1)
     ours = shown["ours"]
-    ends = [min(numbers(one["epsilon"]).min() for one in shown["methods"].values()), 1e9]
+    ends = [min(floats(one["epsilon"]).min() for one in shown["methods"].values()), 1e9]
     curve(axes, 0, f"{OURS} (no ε), {ours['bytes'] / 1000:.0f} kB", ends, [ours["error"]] * 2)
     axes.set(xscale="log", yscale="log", xlabel="ε spent", ylabel="error at the end")
     note(axes, f"median of {shown['parameters']['runs']} runs, band 5 to 95 %; bytes of a whole run")

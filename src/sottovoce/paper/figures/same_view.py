@@ -9,7 +9,7 @@ import numpy as np
 from ...auditor.worlds import replay
 from .. import meeting
 from ..item import Figure, Numbers, Watch, register
-from ..looks import legend, note, numbers, ticks
+from ..looks import floats, legend, note, ticks
 
 ROWS = (("x", r"$x_1^k$"), ("u", r"$\Lambda_1^k y_1^k$"), ("M", r"$C_{31}^k y_1^k + B_{31}^k \Delta g_1^k$"))
 SHOWN, EXACT = 40, 14  # iterations drawn; iterations compared in rational numbers too
@@ -36,7 +36,7 @@ def _heard(played: Any, rows: dict[str, int]) -> dict[str, Any]:
 def draw(shown: Any, canvas: Any) -> None:
     rows = canvas.subplots(3, 1, sharex=True)
     for axes, (name, label) in zip(rows, ROWS, strict=True):
-        here, there = (numbers(shown[world][name]) for world in ("this_world", "other_world"))
+        here, there = (floats(shown[world][name]) for world in ("this_world", "other_world"))
         axes.plot(shown["k"], here, "-", color="black", label=r"with $\nabla f_1$", zorder=3)
         axes.plot(shown["k"], there, "o", color="#D55E00", markerfacecolor="none", label=r"with $\nabla\tilde f_1$", zorder=4)
         axes.axvspan(-0.5, meeting.K - 0.5, color="0.9", zorder=0, linewidth=0)

@@ -14,7 +14,7 @@ from ...run import run
 from ...stepsize import stepsize
 from .. import setting
 from ..item import Figure, Numbers, Watch, register
-from ..looks import numbers, spread
+from ..looks import floats, spread
 
 LETTERS = {  # as Table I prints them
     "aug-dgm": "W W W W", "diging": "W I W I", "diging-tv": "Wᵏ I Wᵏ I", "atc-diging": "W W W W", "asyn-dgm": "Wᵏ Wᵏ Wᵏ I",
@@ -56,8 +56,8 @@ def draw(shown: Any, canvas: Any) -> None:
     grid = canvas.subplots(3, 3, sharex=True, sharey=True)
     for axes, (name, row) in zip(grid.flat, shown["rows"].items(), strict=True):
         for other in shown["rows"].values():
-            axes.plot(numbers(other["k"]), _drawn(other["median"]), color="0.75", linewidth=0.6, zorder=2)
-        axes.plot(numbers(row["k"]), _drawn(row["median"]), color="black", zorder=3)
+            axes.plot(floats(other["k"]), _drawn(other["median"]), color="0.75", linewidth=0.6, zorder=2)
+        axes.plot(floats(row["k"]), _drawn(row["median"]), color="black", zorder=3)
         axes.set(yscale="log")
         axes.set_title(f"{name}\n{row['weights']}", fontsize=6.5, loc="center")
         axes.tick_params(labelsize=6)
@@ -68,7 +68,7 @@ def draw(shown: Any, canvas: Any) -> None:
 
 def _drawn(errors: Any) -> np.ndarray:
     """An error of exactly zero has no place on a log axis."""
-    return np.maximum(numbers(errors), FLOOR)
+    return np.maximum(floats(errors), FLOOR)
 
 
 register(

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import meeting
 from ..item import Figure, Numbers, Watch, register
-from ..looks import legend, numbers
+from ..looks import floats, legend
 
 
 def make(quick: bool, watch: Watch) -> Numbers:
@@ -29,7 +29,7 @@ def draw(shown: Any, canvas: Any) -> None:
     axes = canvas.add_subplot()
     look = {"this_world": ("-", "black", r"$\nabla f_1(x) = x - p_1$"), "other_world": ("--", "#D55E00", r"$\nabla\tilde f_1(x)$")}
     for name, (dashes, colour, label) in look.items():
-        axes.plot(numbers(shown["x"]), numbers(shown[name]), dashes, color=colour, label=label)
+        axes.plot(floats(shown["x"]), floats(shown[name]), dashes, color=colour, label=label)
         axes.plot(shown["start"], shown["at_the_start"][name], "o", color=colour, markerfacecolor="white")
     axes.annotate(r"$x_1^0$", (shown["start"], axes.get_ylim()[0]), ha="center", va="bottom", fontsize=7, xytext=(8, 2),
                   textcoords="offset points")  # fmt: skip
