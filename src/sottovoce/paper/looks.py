@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 ERROR = r"error $\|x^k - x^*\|$"
 GREY = "0.35"
-MORE = (("#999999", (0, (2, 2)), "P"), ("#8B4513", (0, (6, 1, 1, 1, 1, 1)), "<"))  # beyond the seven of plot.py
-ALL = (*LOOKS, *MORE)
 
 
 def pictures(figure: Figure, numbers: Any, about: Mapping[str, Any]) -> dict[str, bytes]:
@@ -48,7 +46,7 @@ def _saved(canvas: Any, kind: str, about: Mapping[str, Any]) -> bytes:
 
 def look(i: int, points: int = 8) -> dict[str, Any]:
     """Colour, dashes and marks of curve i, as keywords of plot; `points` is how many it has."""
-    colour, dashes, mark = ALL[i % len(ALL)]
+    colour, dashes, mark = LOOKS[i % len(LOOKS)]
     step = max(1, points // 7)
     every = (step * (i % 7 + 1) // 8, step)  # every curve has its marks elsewhere, so that equal ones show
     return {"color": colour, "linestyle": dashes, "marker": mark, "markevery": every, "markerfacecolor": "white"}
@@ -84,9 +82,3 @@ def legend(canvas: Any, columns: int = 2, axes: Axes | None = None) -> None:
 def note(axes: Axes, text: str) -> None:
     """A grey line above the axes."""
     axes.set_title(text, color=GREY, fontsize=7)
-
-
-def ticks(axes: Axes, at: Sequence[Any]) -> None:
-    """These on the x axis and no others."""
-    axes.set_xticks(list(at), [f"{t:g}" if isinstance(t, float) else str(t) for t in at])
-    axes.minorticks_off()

@@ -9,7 +9,7 @@ import numpy as np
 from ...auditor.worlds import replay
 from .. import meeting
 from ..item import Figure, Numbers, Watch, register
-from ..looks import floats, legend, note, ticks
+from ..looks import floats, legend, note
 
 ROWS = (("x", r"$x_1^k$"), ("u", r"$\Lambda_1^k y_1^k$"), ("M", r"$C_{31}^k y_1^k + B_{31}^k \Delta g_1^k$"))
 SHOWN, EXACT = 40, 14  # iterations drawn; iterations compared in rational numbers too
@@ -43,7 +43,7 @@ def draw(shown: Any, canvas: Any) -> None:
         axes.set_ylabel(label)
         axes.margins(x=0.02)
     rows[-1].set_xlabel("iteration (grey: random weights)")
-    ticks(rows[-1], range(0, SHOWN + 1, 10))
+    rows[-1].set_xticks(range(0, SHOWN + 1, 10))
     rational = shown["difference_in_rational_numbers"]
     note(rows[0], f"largest relative difference {shown['difference']:.0e}; in rational numbers {rational}")
     legend(canvas)
