@@ -240,6 +240,20 @@ def test_encrypted_and_clear_agree_to_the_encoding(method):
     assert np.abs(two.trajectory[:, 0] - sealed.trajectory[:6, 0]).max() < 1e-13
 
 
+def test_the_mean_over_paillier():
+    values = np.random.default_rng(3).normal(size=(5, 2))
+    problem, start = sv.problems.average(values), {"x0": np.full((5, 2), 1e3)}  # x^0 does not matter
+    clear = sv.run("paillier-consensus", problem, LINKS, iterations=400, record=True, **start)
+    assert np.array_equal(clear.trajectory[0, 0], values)
+    assert np.abs(clear.x[0] - values.mean(0)).max() < 1e-13
+    sealed = sv.run("paillier-consensus", problem, LINKS, iterations=30, record=True, **WEAK)
+    assert 0 < np.abs(sealed.trajectory - clear.trajectory[:31]).max() < 1e-12
+    assert np.abs(sealed.x[0].mean(0) - values.mean(0)).max() < 30 * 10 * 2.0**-48
+    assert np.array_equal(sealed.trajectory[:11], of_threads("paillier-consensus", problem, LINKS, **WEAK))
+    with pytest.raises(sv.errors.GraphError, match="hold no value"):
+        sv.run("paillier-consensus", P, LINKS, iterations=3)
+
+
 def test_a_neighbour_reads_the_product_and_nobody_else_reads_anything():
     sealed, clear = (played("paillier", iterations=4, **given).transcript for given in (WEAK, {}))
     kinds = {m.dtype for m in sealed.sent.values()}
