@@ -133,7 +133,7 @@ def test_sums_and_multiples_are_those_of_plain_integers():
         for part in range(2):
             c = number(sealed[row, 64 * part : 64 * part + 64].tobytes())
             assert textbook(SMALL, secret[row].tobytes(), c) == a[row, part, 0]
-    mixed = SMALL.combined(public, sealed, factor, b, words(size, 3, call=2))
+    mixed = SMALL.combined(public, sealed, factor, b, words(size, 3, call=2), str)
     opened = SMALL.decrypted(secret, mixed, 2**90, lambda row: f"row {row}")
     assert np.array_equal(opened, factor * a + b)
     other = SMALL.encrypted(public, a, words(size, 3, call=3))
@@ -170,7 +170,7 @@ def test_another_key_and_altered_bytes_are_refused():
         with pytest.raises(RunError, match="no number that this key encrypts to"):
             opened(raw, secret[:1])
         with pytest.raises(RunError, match="no number that this key encrypts to"):
-            SMALL.combined(public[:1], raw, m[:, :1], m[:, :1], words(SMALL.cipher_words))
+            SMALL.combined(public[:1], raw, m[:, :1], m[:, :1], words(SMALL.cipher_words), str)
     with pytest.raises(RunError, match="public key of 256 bits, got one of 2"):
         SMALL.public(b"\0" + public[0].tobytes()[1:])
 
@@ -275,6 +275,21 @@ def test_a_neighbour_reads_the_product_and_nobody_else_reads_anything():
     answers = np.stack([sealed.sent[k, 1] for k in range(4)]).reshape(-1, 64)[:, 1:]  # the first byte knows how large N^2 is
     histogram = np.bincount(answers.ravel(), minlength=256)
     assert ((histogram - histogram.mean()) ** 2 / histogram.mean()).sum() < 360  # chi-squared, 255 degrees: 1e-5 beyond
+
+
+@pytest.mark.parametrize(("phase", "edge", "who"), [(1, (1, 2), 2), (0, (2, 1), 2), (0, (1, 2), 1)])
+def test_a_message_altered_on_its_way_ends_the_run(phase, edge, who, monkeypatch):
+    """An answer: its reader refuses. A question: whoever asked refuses the answer, which is for no plaintext of his."""
+
+    class Altered(threads.Mail):
+        def send(self, to, key, payload):
+            if (to, key) == (edge, (3, phase)):
+                payload[0][0, -3, 0] ^= 4
+            super().send(to, key, payload)
+
+    monkeypatch.setattr(threads, "Mail", Altered)
+    with pytest.raises(RunError, match=f"node {who}, iteration 3: a ciphertext was altered"):
+        of_threads("paillier", **WEAK)
 
 
 def refused(words, error=ParameterError, method="paillier", graph=LINKS, **given):

@@ -25,6 +25,10 @@ from ..node import Array
 from ..paillier import STRONG, Paillier, check_key, check_range, libraries
 from ..registry import Algorithm, Parameter, at_least, between, doubly, one_of, positive, register
 
+LEAKS = (
+    "Encrypted, a neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; a "
+    "wire-tapper lengths and times. In the clear, which is for simulation, every x."
+)
 FACTOR_BITS = 16  # b is a multiple of 2^-16: the exponent of a ciphertext
 
 
@@ -81,11 +85,10 @@ def encrypted(node: Any, s: Any, x: Array, whole: Array) -> Array:
     own, size = fixed.integers(x, node.me, node.k), d * cipher.cipher_words
     asked = node.turn(node.hear(cipher.encrypted(s.mine, -own, node.draw("words", like=spots(size)))))
     added = whole * node.spread(own) + blur(node.draw("words", like=x, each="edge"))
-    answer = cipher.combined(s.theirs, asked, whole, added, node.draw("words", like=spots(size), each="edge"))
-    came = node.exchange(answer)
-    owner = node.turn(node.spread(node.me))  # of each in-edge: I, who read it
-    where = lambda row: f"node {int(owner[row, 0, 0])}, iteration {node.k}"
-    opened = cipher.decrypted(node.turn(node.spread(s.secret)), came, widest(p), where)
+    words, mine = node.draw("words", like=spots(size), each="edge"), node.spread(node.me)
+    where = lambda owner: lambda row: f"node {int(owner[row, 0, 0])}, {'the set-up' if node.k < 0 else f'iteration {node.k}'}"
+    came = node.exchange(cipher.combined(s.theirs, asked, whole, added, words, where(mine)))
+    opened = cipher.decrypted(node.turn(node.spread(s.secret)), came, widest(p), where(node.turn(mine)))
     return real(opened, fixed.bits + FACTOR_BITS)
 
 
@@ -143,7 +146,6 @@ register(
         own_steps="stepsize / (k + 1)^decay: exact for decay in (1/2, 1], biased in proportion to the step for 0",
         refuses=refuses,
         otherwise=otherwise,
-        leaks="A neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; "
-        "encrypted, a wire-tapper reads lengths and times.",
+        leaks=LEAKS,
     )
 )

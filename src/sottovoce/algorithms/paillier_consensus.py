@@ -14,7 +14,7 @@ whoever holds the key can read every value from the first message.
 from typing import Any
 
 from ..registry import Algorithm, doubly, register
-from .paillier import CIPHER, Keyed, State, differences, factors, keys, otherwise, refuses
+from .paillier import CIPHER, LEAKS, Keyed, State, differences, factors, keys, otherwise, refuses
 
 
 def start(node: Any, x: Any) -> Any:
@@ -43,7 +43,6 @@ register(
         own_steps="there is no step, only averaging",
         refuses=refuses,
         otherwise=otherwise,
-        leaks="A neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; "
-        "encrypted, a wire-tapper reads lengths and times.",
+        leaks=LEAKS,
     )
 )
