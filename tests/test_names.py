@@ -11,10 +11,11 @@ import types
 import sottovoce as sv
 
 NAMES = {
-    "Algorithm", "Graph", "GraphSequence", "Mechanism", "Parameter", "Problem", "Report", "Result", "Transcript", "View",
+    "Algorithm", "Graph", "GraphSequence", "MaskBook", "Mechanism", "Parameter", "Problem", "Report", "Result", "Transcript",
+    "View",
     "audit", "audit_transcript",
-    "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "register", "registry", "rows", "run",
-    "stepsize",
+    "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "protection", "register", "registry", "rows",
+    "run", "stepsize",
 }  # fmt: skip
 MODULES = {"errors", "graphs", "problems", "registry"}  # of the submodules, those that are meant to be used
 
