@@ -19,8 +19,10 @@ from .auditing import audit_transcript as audit_transcript
 from .auditor.report import Report as Report
 from .averaging import average as average
 from .graph import Graph as Graph
+from .masks import MaskBook as MaskBook
 from .paper.reproduce import reproduce as reproduce
 from .problem import Problem as Problem
+from .protection import protection as protection
 from .registry import Algorithm as Algorithm
 from .registry import Mechanism as Mechanism
 from .registry import Parameter as Parameter

@@ -202,7 +202,7 @@ class Mechanism:
     wrap(node, m, parameters) -> Layer   called in every iteration, with that iteration's node and the m of the one before; a new
                                          Layer each time: `Layer(node, m, parameters)` or a class of its own
 
-    `fits` is shown what is to be played (problem, graph, iterations, x0, settled) before it begins; nothing of that is computed with.
+    `fits` is shown what is to be played (problem, graph, iterations, x0, settled) before it begins, to refuse it or not.
 
     `parameters` has the settled options as attributes (parameters.K). A verb of the Layer that has something to remember
     assigns `self.m`: what `layer.m` is after the step is what wrap is given in the next iteration. Where iterations are

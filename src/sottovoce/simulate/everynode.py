@@ -193,29 +193,27 @@ class EveryNode:
 
     # randomness --------------------------------------------------------------------------------------------------
 
-    def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
+    def draw(
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
+    ) -> Array:
         """Numbers of a law, as many coordinates as `like` has, one row a node or (known "edge", "pair") an out-edge."""
         each = each or ("edge" if known in ("edge", "pair") else "node")
         call = self._call()
         law = law if law in (UNIT, WORDS) else named_law(law)
         sender, receiver = self._ends(each, known, shared)
-        value = self.stage.weigher.numbers(
-            self.stage, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2]
-        )
+        size = like.shape[-2]
+        if kept is None:
+            value = self.stage.weigher.numbers(self.stage, law, Stream(self.kind, call), self.k, sender, receiver, size)
+        else:  # what outlasts a run goes by its label alone
+            source = self.stage.draws.kept(kept).four
+            (value,) = source(self.xp, law, Stream(KEPT), -1, sender, receiver, size, (0,))
         if self.tape is not None:
             self.tape.draw(f"draw-{call}", each, known, law, value)
         return value
 
     def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know, once for my out-edges and once for my in-edges."""
-        if kept is None:
-            value = self.draw(law, like, "edge", shared=True)
-            return value, value
-        call, layout, law = self._call(), self.stage.layout, law if law in (UNIT, WORDS) else named_law(law)
-        source = self.stage.draws.kept(kept).between
-        (value,) = source(self.xp, law, Stream(KEPT), -1, layout.sender, layout.receiver, like.shape[-2], (0,))
-        if self.tape is not None:
-            self.tape.draw(f"draw-{call}", "edge", "edge", law, value)
+        value = self.draw(law, like, "edge", shared=True, kept=kept)
         return value, value
 
     def _call(self) -> int:

@@ -291,31 +291,36 @@ class OneNode:
 
     # randomness and public facts ---------------------------------------------------------------------------------
 
-    def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
-        draws, mine, pair = self.own.draws, self.own.column, known == "pair"
+    def draw(
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
+    ) -> Array:
+        if kept is not None:
+            return self._numbers("common", self._call(), law, np.zeros(1, int), np.zeros(1, int), like, kept)
+        mine, pair = self.own.column, known == "pair"
         if (each or ("edge" if known in ("edge", "pair") else "node")) == "edge":
             sender, receiver = (ends[1:] for ends in mine.ends(pair))
-            return self._numbers(draws.between if pair else draws.four, self._call(), law, sender, receiver, like)
+            return self._numbers("between" if pair else "four", self._call(), law, sender, receiver, like)
         owner = np.zeros(1, int) if shared else np.full(1, self.own.me)
-        return self._numbers(draws.common if shared else draws.four, self._call(), law, owner, owner, like)
+        return self._numbers("common" if shared else "four", self._call(), law, owner, owner, like)
 
     def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know: those of my out-edges, and those of my in-edges."""
         call, sides = self._call(), [mine.ends(False) for mine in (self.own.column, self.own.row)]
-        if kept is None:
-            out, inbox = (self._numbers(self.own.draws.between, call, law, s[1:], r[1:], like) for s, r in sides)
-            return out, inbox
-        law, source = law if law in (UNIT, WORDS) else named_law(law), self.own.draws.kept(kept).between
-        out, inbox = (source(np, law, Stream(KEPT), -1, s[1:], r[1:], like.shape[-2], (0,))[0] for s, r in sides)
+        out, inbox = (self._numbers("between", call, law, s[1:], r[1:], like, kept) for s, r in sides)
         return out, inbox
 
     def _call(self) -> int:
         self.calls += 1
         return self.calls - 1
 
-    def _numbers(self, source: Any, call: int, law: Any, sender: Array, receiver: Array, like: Array) -> Array:
-        law = law if law in (UNIT, WORDS) else named_law(law)
-        return source(np, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2], (0,))[0]
+    def _numbers(
+        self, who: str, call: int, law: Any, sender: Array, receiver: Array, like: Array, kept: int | None = None
+    ) -> Array:
+        """Numbers that `who` knows: me alone ("four"), sender and receiver ("between"), all ("common")."""
+        law, size = law if law in (UNIT, WORDS) else named_law(law), like.shape[-2]
+        if kept is not None:  # what outlasts a run goes by its label alone
+            return getattr(self.own.draws.kept(kept), who)(np, law, Stream(KEPT), -1, sender, receiver, size, (0,))[0]
+        return getattr(self.own.draws, who)(np, law, Stream(self.kind, call), self.k, sender, receiver, size, (0,))[0]
 
     @property
     def me(self) -> Array:
