@@ -18,7 +18,7 @@ from ..errors import IdentityError, NotInstalled
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")  # a label of a host name: also fit for a file and a key of the link
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")  # a label of a host name, also fit for a folder
 DAYS = 365
 EARLY = datetime.timedelta(hours=1)  # a certificate is valid from a little before it was made: clocks differ
 

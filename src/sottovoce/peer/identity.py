@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import IdentityError, InputError
 from . import certificates
+from .certificates import DAYS
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -92,7 +93,7 @@ def verify(signature: bytes, message: bytes, name: str, pem: bytes, fingerprint:
         raise IdentityError(f"the signature of {name} is not one of this roster; both must run the same federation.toml") from None
 
 
-def create(folder: str | Path, authority: certificates.Issued, name: str, hosts: tuple[str, ...] = (), days: int = certificates.DAYS):
+def create(folder: str | Path, authority: certificates.Issued, name: str, hosts: tuple = (), days: int = DAYS) -> Identity:
     """Make a node's identity in its folder: a certificate, its key, an exchange key, and the authority's certificate."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 

@@ -2,7 +2,8 @@
 
 One access rule for each direction of an edge, bound to the common name of the certificate at the other end: an
 in-neighbour is asked and may answer, an out-neighbour may ask and is answered. Without these rules whoever holds a certificate
-could read everything, so a configuration is read back before it is used, and a node refuses to start on one that is not as it must be.
+could read everything, so a configuration is read back before it is used, and a node refuses to start where it is not as it
+must be.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from .identity import Identity
 ROOM = 1 << 16  # bytes beyond the longest frame that a message of the link may have
 LEASE = 10_000  # milliseconds without a sign of life after which a connection counts as gone
 RETRY = {"period_init_ms": 50, "period_max_ms": 1000, "period_increase_factor": 2}
-WORDS = ("edge", "hello")  # what neighbours ask each other for: frames along edges, and who the other is
 
 # What must be so, whatever the library's defaults become: nobody is looked for, nothing is unpacked, no key but TLS's
 EFFECTIVE: dict[str, Any] = {

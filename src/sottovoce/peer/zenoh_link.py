@@ -12,7 +12,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from . import greeting, wiring
@@ -30,8 +32,10 @@ EAGER, CALM = 0.02, 1.0  # seconds between two attempts to greet a neighbour, at
 class ZenohLink:
     """One node's end of all its edges."""
 
-    def __init__(self, roster: Roster, identity: Identity, wires: Wiring):
+    def __init__(self, roster: Roster, identity: Identity, wires: Wiring, edges: bool = True, counts: Any = None):
         self.roster, self.identity, self.wires = roster, identity, wires
+        self.edges = edges  # False: it greets its neighbours and offers nothing, not even its own name
+        self.counts = counts or SimpleNamespace(sent=0, received=0)  # bytes of frames
         self.limit, self._greeting = limit(roster), greeting.greeting(roster, identity)
         self.config = wiring.configuration(wires, identity, max(self.limit, 2 * len(self._greeting)))
         self._numbers = {name: number for number, name in enumerate(roster.labels)}
@@ -54,14 +58,15 @@ class ZenohLink:
         self._handler, self._zenoh = handler, zenoh
         self._session = session = zenoh.open(self.config)
         self._keys = {self._numbers[r]: wiring.key("edge", self.wires.me, r) for r in self.wires.outs}
-        ask = {"consolidation": zenoh.ConsolidationMode.NONE, "timeout": PATIENCE, "congestion_control": zenoh.CongestionControl.BLOCK}
-        self._askers = {
-            self._numbers[s]: session.declare_querier(wiring.key("edge", s, self.wires.me), express=True, **ask)
-            for s in self.wires.ins
-        }
-        for other in self.wires.neighbours:
+        how = {
+            "consolidation": zenoh.ConsolidationMode.NONE, "timeout": PATIENCE, "express": True,
+            "congestion_control": zenoh.CongestionControl.BLOCK,
+        }  # fmt: skip
+        asker = lambda sender: session.declare_querier(wiring.key("edge", sender, self.wires.me), **how)
+        self._askers = {self._numbers[sender]: asker(sender) for sender in self.wires.ins}
+        for other in self.wires.neighbours if self.edges else ():
             self._serve(wiring.key("hello", self.wires.me, other), self._shown)
-        for receiver, where in self._keys.items():
+        for receiver, where in self._keys.items() if self.edges else ():
             self._serve(where, partial(self._asked, receiver))
         threading.Thread(target=self._greet, name="greet", daemon=True).start()
 
@@ -95,10 +100,8 @@ class ZenohLink:
 
     def _put(self, sender: int, question: bytes) -> None:
         answers = self._direct(partial(self._came, sender), partial(self._ended, sender, question))
-        try:
+        with suppress(self._zenoh.ZError):  # closing; the question ends by its callback being dropped
             self._askers[sender].get(answers, payload=question)
-        except self._zenoh.ZError:  # closing; the question ends by its callback being dropped
-            pass
 
     def _came(self, sender: int, reply: Any) -> None:
         """One answer; an error (a time limit) says nothing that its end does not."""
@@ -108,6 +111,7 @@ class ZenohLink:
         if len(payload) > self.limit:
             self._handler.refused(sender, f"an answer of {len(payload)} bytes, above the limit of {self.limit}")
         else:
+            self.counts.received += len(payload)
             self._handler.came(sender, payload.to_bytes())
 
     def _ended(self, sender: int, question: bytes) -> None:
@@ -147,18 +151,15 @@ class ZenohLink:
             (waiting or self._sender(receiver)).put((query, frame, last))
 
     def _reply(self, receiver: int, query: Any, frame: bytes, last: bool) -> None:
-        try:
+        with suppress(self._zenoh.ZError):  # the question is over: replaced, timed out, or the neighbour is gone
             query.reply(self._keys[receiver], frame)
-        except self._zenoh.ZError:  # the question is over: replaced, timed out, or the neighbour is gone
-            pass
+            self.counts.sent += len(frame)
         if last:
             self._drop(query)
 
     def _drop(self, query: Any) -> None:
-        try:
+        with suppress(self._zenoh.ZError):
             query.drop()
-        except self._zenoh.ZError:
-            pass
 
     def _sender(self, receiver: int) -> queue.SimpleQueue[Any]:
         """The queue of the thread that sends long frames to this receiver."""
@@ -177,10 +178,8 @@ class ZenohLink:
 
     def _shown(self, query: Any) -> None:
         """Whoever may ask who I am is told."""
-        try:
+        with suppress(self._zenoh.ZError):
             query.reply(query.key_expr, self._greeting)
-        except self._zenoh.ZError:
-            pass
         self._drop(query)
 
     def _greet(self) -> None:
