@@ -11,12 +11,12 @@ import types
 import sottovoce as sv
 
 NAMES = {
-    "Algorithm", "Graph", "GraphSequence", "Mechanism", "Parameter", "Problem", "Report", "Result", "Transcript", "View",
-    "audit", "audit_transcript",
-    "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "register", "registry", "rows", "run",
-    "stepsize",
+    "Algorithm", "Ball", "Box", "Graph", "GraphSequence", "MaskBook", "Mechanism", "Parameter", "Problem", "Report",
+    "Result", "Transcript", "View", "accountant", "audit", "audit_transcript", "average", "columns", "compare",
+    "doubly", "errors", "graphs", "mechanism", "problems", "protection", "register", "registry", "reproduce", "rows",
+    "run", "solve", "standardise", "stepsize",
 }  # fmt: skip
-MODULES = {"errors", "graphs", "problems", "registry"}  # of the submodules, those that are meant to be used
+MODULES = {"accountant", "errors", "graphs", "problems", "registry"}  # of the submodules, those that are meant to be used
 
 
 def python(code, *flags):

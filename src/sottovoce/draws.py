@@ -34,16 +34,20 @@ class Stream(NamedTuple):
     call: int = 0
 
 
-START, WEIGHTS, STEPSIZE, STEP, SETUP = range(5)  # kinds of streams
+START, WEIGHTS, STEPSIZE, STEP, SETUP, KEPT = range(6)  # kinds of streams
 
 
 class Draws(Protocol):
     """What a player asks of a source."""
 
+    runs: Any  # the numbers of the runs, or how many there are
+
     def four(
         self, xp: Any, law: Law | str, stream: Stream, k: Any, sender: Any, receiver: Any, coordinates: int,
         which: tuple[int, ...] = (0, 1, 2, 3),
     ) -> tuple[Any, ...]: ...  # fmt: skip
+
+    def kept(self, label: int) -> Draws: ...  # numbers that outlast a run, by the label they were once given
 
     between: Any  # the same call, for numbers that sender and receiver both know
     common: Any  # the same call, for numbers that everybody knows
@@ -79,9 +83,13 @@ class CounterDraws:
         if xp is np:
             return _in_pieces(law, counter, key, which)
         words = philox(xp, counter, key)
-        return tuple(_number(xp, law, words, w) for w in which)
+        return tuple(from_words(xp, law, words, w) for w in which)
 
     between = common = four
+
+    def kept(self, label: int) -> CounterDraws:
+        """The same numbers in every run, whatever its seed."""
+        return CounterDraws(label)
 
     def _key(self, xp: Any, stream: Stream, coordinates: int) -> tuple[Any, Any]:
         """A key for each coordinate: SplitMix64 (Steele, Lea, Flood 2014) of seed and place, a bijection for each seed."""
@@ -106,7 +114,7 @@ def _in_pieces(law: Law | str, counter: tuple[Any, ...], key: Any, which: tuple[
     shape = np.broadcast_shapes(*(np.shape(c) for c in counter), key[0].shape)
     if np.prod(shape, dtype=float) <= 2 * BLOCK:
         words = philox(np, counter, key)
-        return tuple(_number(np, law, words, w) for w in which)
+        return tuple(from_words(np, law, words, w) for w in which)
     out = tuple(np.empty(shape, np.uint64 if law == WORDS else float) for _ in which)
     sender, receiver, when, runs = counter
     entries = max(1, BLOCK // int(shape[-1] * shape[-2]))
@@ -120,11 +128,12 @@ def _in_pieces(law: Law | str, counter: tuple[Any, ...], key: Any, which: tuple[
                 if law == UNIT:
                     unit(np, words[w], target[piece])
                 else:
-                    target[piece] = _number(np, law, words, w)
+                    target[piece] = from_words(np, law, words, w)
     return out
 
 
-def _number(xp: Any, law: Law | str, words: tuple[Any, ...], which: int) -> Any:
+def from_words(xp: Any, law: Law | str, words: Any, which: int) -> Any:
+    """One of the four numbers of each block, from its four 32-bit words: the same bits on every machine."""
     if law == UNIT:
         return unit(xp, words[which])
     if law == WORDS:  # sixty-four bits from two words
@@ -153,6 +162,10 @@ class OsDraws:
         raise ParameterError("numbers that others know too cannot come from one machine's randomness; a deployment derives them")
 
     common = between
+
+    def kept(self, label: int) -> OsDraws:
+        """What it draws is not kept."""
+        raise ParameterError("numbers that outlast a run cannot come from the operating system; a deployment derives them")
 
     @staticmethod
     def _number(law: Law | str, shape: tuple[int, ...]) -> np.ndarray:

@@ -167,6 +167,7 @@ def written(task: Any, played: Any) -> Transcript:
         "stepsize": [float(s) for s in task.stepsize[: task.problem.n, 0, 0]],
         "graph": {"n": task.graph.n, "edges": [list(e) for e in task.graph.edges], **_labels(task.graph)},
         "coordinates": task.problem.d,
+        "opens": task.algorithm.opens,
         "runs": [int(r) for r in task.runs],
         "seed": task.seed,
     }

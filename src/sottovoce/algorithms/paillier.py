@@ -1,11 +1,11 @@
 """Gradient descent over Paillier: Zhang, Wang, "Enabling privacy-preservation in decentralized optimization" (IEEE TCNS 2019).
 
-    x_i+ = x_i + sum_j b_ij (x_j - x_i) - stepsize / (k + 1)^decay grad f_i(x_i),    b_ij = w_ij b_i->j b_j->i
+    x_i+ = P(x_i + sum_j b_ij (x_j - x_i) - stepsize / (k + 1)^decay grad f_i(x_i)),    b_ij = w_ij b_i->j b_j->i
 
 Nobody knows b_ij: i draws b_i->j and j draws b_j->i, afresh in every iteration, uniform in [low, 1]. i sends E_i(-x_i) under its
 own key, j answers E_i(b_j->i (x_j - x_i)), which it makes of that without opening it, and i decrypts and multiplies by w_ij b_i->j.
 Links go both ways. w_ij is public (Metropolis unless given), so every drawn matrix is doubly stochastic with a positive diagonal.
-The paper projects onto a constraint set besides, which is not in here.
+P projects onto the set `within`, where one is given.
 
 mode="encrypted" really encrypts, with keys of 2048 bits (`paillier.py`). mode="clear" sends the same numbers as they are, for
 simulation: the same trajectory up to the encoding (x at 48 bits after the point, |x| <= largest).
@@ -23,7 +23,7 @@ import numpy as np
 from ..fixed import Fixed, real
 from ..node import Array
 from ..paillier import STRONG, Paillier, check_key, check_range, libraries
-from ..registry import Algorithm, Parameter, at_least, between, doubly, one_of, positive, register
+from ..registry import Algorithm, Parameter, at_least, between, doubly, one_of, positive, register, within
 
 LEAKS = (
     "Encrypted, a neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; a "
@@ -45,6 +45,7 @@ class Keyed(NamedTuple):
 
 def start(node: Any, x: Any) -> Any:
     """In the clear nothing is sent; else each makes a pair of keys and tells its neighbours the public one."""
+    x = inside(node, x)
     return Keyed(x, *keys(node, x)) if node.parameters.mode == "encrypted" else State(x)
 
 
@@ -53,7 +54,13 @@ def step(node: Any, s: Any) -> Any:
     mine, pulled = differences(node, s, s.x, factors(node, s.x))
     mixed = node.gather(w.W.edge * mine * pulled)
     size = w.stepsize / (node.k + 1.0) ** node.parameters.decay
-    return s._replace(x=s.x + mixed - size * node.gradient(s.x))
+    return s._replace(x=inside(node, s.x + mixed - size * node.gradient(s.x)))
+
+
+def inside(node: Any, x: Array) -> Array:
+    """The nearest point of the set; where there is none, x itself."""
+    region = node.parameters.within
+    return x if region is None else region.project(node.xp, x)
 
 
 def keys(node: Any, x: Any) -> tuple[Array, Array, Array]:
@@ -140,6 +147,7 @@ register(
         weights={"W": doubly("metropolis")},
         parameters={
             **CIPHER,
+            "within": within(None),
             "decay": Parameter(0.75, "stepsize / (k + 1)^decay; 0 keeps it constant", lambda v: 0 <= v <= 1, "in [0, 1]"),
         },
         exchanges=2,

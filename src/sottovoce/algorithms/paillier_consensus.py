@@ -40,7 +40,7 @@ register(
         parameters=CIPHER,
         exchanges=2,
         minimises=False,
-        own_steps="there is no step, only averaging",
+        averages=True,
         refuses=refuses,
         otherwise=otherwise,
         leaks=LEAKS,

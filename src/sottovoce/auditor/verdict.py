@@ -51,5 +51,6 @@ def word_for(estimate: Estimate, error: float) -> str | None:
 
 
 def strongest(verdicts: list[Verdict]) -> Verdict:
-    """The one that stands: the first in the order of words, the smallest error among equals."""
-    return min(verdicts, key=lambda v: (WORDS.index(v.verdict), v.evidence.get("error", np.inf)))
+    """The one that stands: the first in the order of words; among equals the sum over the fewest nodes, then the smallest error."""
+    fewest = lambda v: len(v.evidence.get("nodes", ()))
+    return min(verdicts, key=lambda v: (WORDS.index(v.verdict), fewest(v), v.evidence.get("error", np.inf)))

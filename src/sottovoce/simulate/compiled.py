@@ -21,7 +21,7 @@ from ..registry import Algorithm, Applied
 from ..weights import Rule
 from . import eager
 from .chronicle import BROKEN, SETTLING, Chronicle, Chunk, Played, distance
-from .everynode import EveryNode, Stage
+from .everynode import EveryNode, Stage, refused
 from .stack import advance, begin
 from .sums import JaxSums
 from .tape import Notes, Tape
@@ -205,6 +205,7 @@ def _loop(
 
 def _chunk(chronicle: Chronicle, start: int, count: int, reached: Any, found: dict[str, Any], described: Any) -> Chunk:
     recorded = len(chronicle.recorded(start, count))
+    _check_refused(chronicle, start, count, found, described)
     found = jax_module().tree.map(np.asarray, found)
     tapes = []
     for i in range(count if "sent" in found else 0):
@@ -216,6 +217,18 @@ def _chunk(chronicle: Chronicle, start: int, count: int, reached: Any, found: di
         start, count, found["errors"][:recorded], found["worst"], found["broken"], found["peak"], reached, found["moves"][:count],
         answers, tapes,
     )
+
+
+def _check_refused(chronicle: Chronicle, start: int, count: int, found: dict[str, Any], described: Any) -> None:
+    """A compiled step cannot stop; what it refused on the way is told now, the first of it."""
+    told = [(np.asarray(where)[:count], why) for where, why in zip(found["refused"], described["refusals"], strict=True)]
+    at = min(((int(np.argmax(where > 0)), i) for i, (where, _) in enumerate(told) if where.any()), default=None)
+    if at is not None:
+        k, (where, why) = at[0], told[at[1]]
+        runs = chronicle.task.runs
+        error = refused(start + k, int(where[k]), len(runs), runs, why)
+        error.result = chronicle
+        raise error
 
 
 @functools.lru_cache(maxsize=128)
@@ -232,7 +245,8 @@ def program(recipe: Recipe) -> tuple[Callable[..., Any], dict[str, Any]]:
             node.keeps = recipe.keeps
             following, ms = advance(recipe.algorithm, node, recipe.stack, state, ms)
             before, after = recipe.answer(state), recipe.answer(following)
-            notes = {"moves": jnp.abs(after - before).max()}
+            described["refusals"] = [why for _, why in node.refusals]
+            notes = {"moves": jnp.abs(after - before).max(), "refused": [where for where, _ in node.refusals]}
             if node.tape is not None:
                 described["draws"] = [d._replace(value=None) for d in node.tape.draws]
                 sent = node.tape.sent(jnp, arguments.layout)

@@ -1,8 +1,8 @@
 """One node: the verbs of a step for a node that has its own data and nothing else; its exchange really sends and waits.
 
-Arrays have the shapes (1, coordinate, 1) and (edge, coordinate, 1). What comes and goes passes through a mailbox with
-`send(edge, key, payload)` and `receive(edge, key)`: an edge is (sender, receiver), a key (iteration, phase), a payload a tuple
-of arrays. In `threads` the mailbox is a queue an edge; a real node brings another.
+Arrays have the shapes (1, coordinate, 1) and (edge, coordinate, 1). What comes and goes passes through a mailbox,
+`cross(key, out) -> came`: a key is (iteration, phase); `out` is a tuple of arrays with a row an out-neighbour, `came` the same with
+a row an in-neighbour, both sorted by the neighbour. In `threads` the mailbox has a queue an edge; a real node brings another.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..draws import STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
-from ..errors import GraphError, InvariantBroken, WeightError
+from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
+from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
 from ..layout import Alone, Layout
 from ..ledger import Ledger
@@ -75,8 +75,14 @@ class Own:
     @classmethod
     def of(cls, task: Task, me: int, mail: Any) -> Own:
         """Node `me` of a task, run 0."""
-        layout, values = task.layout, values_of(task)
+        values, draws = values_of(task), CounterDraws(task.seed, task.runs[:1])
         family, data = share_of(task.problem, me)
+        return cls.alone(task, me, data, None if values is None else values[me : me + 1], draws, mail, family)
+
+    @classmethod
+    def alone(cls, task: Task, me: int, data: Any, value: Array | None, draws: Draws, mail: Any, family: Any = None) -> Own:
+        """Node `me` with its own data and draws; nothing of a task is used that another node would have to say."""
+        layout = task.layout
         row, column = (Entries(layout, me, np.flatnonzero(ends == me)) for ends in (layout.target, layout.source))
         pick = lambda table, entries: table[..., entries.index, :, :1]
         tables = {name: (pick(table, row), pick(table, column)) for name, table in task.tables.items()}
@@ -84,9 +90,9 @@ class Own:
         return cls(
             me, task.problem.n, task.helpers, diameter_of(task), row, column, task.rules, tables,
             None if active is None else (pick(active, row), pick(active, column)), task.schedule,
-            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize, family,
-            data, None if values is None else values[me : me + 1], task.problem.d, task.step_parameters,
-            CounterDraws(task.seed, task.runs[:1]), mail, task.keeps,
+            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize,
+            task.problem.family if family is None else family,
+            data, value, task.problem.d, task.step_parameters, draws, mail, task.keeps,
         )  # fmt: skip
 
     def ledger(self, kind: int, call: int, part: int) -> Ledger:
@@ -116,7 +122,8 @@ class OneNode:
     def __init__(self, own: Own, k: int, kind: int = STEP):
         self.own, self.k, self.kind, self.keeps = own, k, kind, own.keeps
         self.parameters, self.coordinates = own.parameters, own.coordinates
-        self.phase = self.calls = self.promises = 0
+        self.phase = self.calls = 0
+        self.promises: list[Any] = []  # the totals that pushes of this iteration have promised
 
     # weights -----------------------------------------------------------------------------------------------------
 
@@ -171,12 +178,8 @@ class OneNode:
 
     def _cross(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
         """Rows of `out` go to my out-neighbours; what comes in has a row an in-neighbour."""
-        own, key = self.own, (self.k, self.phase)
         self.phase += 1
-        for j, receiver in enumerate(own.column.receiver[1:].tolist()):
-            own.mail.send((own.me, receiver), key, tuple(part[j : j + 1] for part in out))
-        came = [own.mail.receive((sender, own.me), key) for sender in own.row.sender[1:].tolist()]
-        return tuple(np.concatenate([part[:0], *rows]) for part, *rows in zip(out, *came, strict=True))
+        return self.own.mail.cross((self.k, self.phase - 1), out)
 
     def exchange(self, out: Values) -> Values:
         came = self._cross(parts(out))
@@ -202,8 +205,7 @@ class OneNode:
 
     def push(self, *terms: tuple[Weight, Values], total: Any = None) -> Values:
         home, sent = grouped(terms)
-        shape, call = home if not sent else sent[0][1], self.promises
-        self.promises += 1
+        shape, call = home if not sent else sent[0][1], self._promise(total)
         pushed = self._weighed_out(sent)
         out = tuple(part[1:] for part in pushed)
         came = self._cross(out) if sent else ()
@@ -216,6 +218,14 @@ class OneNode:
             for p, (plain, wanted) in enumerate(zip(parts(y), parts(total), strict=True))
         ]
         return tuple(kept) if isinstance(y, tuple) else kept[0]
+
+    def _promise(self, total: Any) -> int:
+        """Which account a promise belongs to: pushes of one iteration with the very same total speak of the same sum."""
+        for call, before in enumerate(self.promises):
+            if getattr(total, "ndim", 0) and before is total:
+                return call
+        self.promises.append(total)
+        return len(self.promises) - 1
 
     @staticmethod
     def _weighed_out(sent: list[tuple[Any, Values]]) -> list[Array]:
@@ -244,6 +254,9 @@ class OneNode:
 
     collect = gather
 
+    def largest(self, inbox: Array) -> Array:
+        return inbox.max(0, keepdims=True, initial=0)
+
     def turn(self, inbox: Values) -> Values:
         if not np.array_equal(self.own.row.sender, self.own.column.receiver):
             raise GraphError("turn() needs a two-way graph: what came from j must find an edge to j")
@@ -266,29 +279,48 @@ class OneNode:
             raise GraphError("this problem's nodes hold no value to average; use problems.average or problems.rendezvous")
         return self.own.value
 
+    # refusals and contributions ----------------------------------------------------------------------------------
+
+    def refuse(self, bad: Array, why: str) -> None:
+        if np.any(bad):
+            when = "set-up" if self.k < 0 else f"iteration {self.k + 1}"
+            raise Refused(f"{when}, node {self.own.me}: {why}")
+
+    def contribute(self, values: Array, grid: Any) -> Array:
+        return values
+
     # randomness and public facts ---------------------------------------------------------------------------------
 
-    def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
-        draws, mine, pair = self.own.draws, self.own.column, known == "pair"
+    def draw(
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
+    ) -> Array:
+        if kept is not None:
+            return self._numbers("common", self._call(), law, np.zeros(1, int), np.zeros(1, int), like, kept)
+        mine, pair = self.own.column, known == "pair"
         if (each or ("edge" if known in ("edge", "pair") else "node")) == "edge":
             sender, receiver = (ends[1:] for ends in mine.ends(pair))
-            return self._numbers(draws.between if pair else draws.four, self._call(), law, sender, receiver, like)
+            return self._numbers("between" if pair else "four", self._call(), law, sender, receiver, like)
         owner = np.zeros(1, int) if shared else np.full(1, self.own.me)
-        return self._numbers(draws.common if shared else draws.four, self._call(), law, owner, owner, like)
+        return self._numbers("common" if shared else "four", self._call(), law, owner, owner, like)
 
-    def shared(self, law: Any, like: Array) -> tuple[Array, Array]:
+    def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know: those of my out-edges, and those of my in-edges."""
         call, sides = self._call(), [mine.ends(False) for mine in (self.own.column, self.own.row)]
-        out, inbox = (self._numbers(self.own.draws.between, call, law, s[1:], r[1:], like) for s, r in sides)
+        out, inbox = (self._numbers("between", call, law, s[1:], r[1:], like, kept) for s, r in sides)
         return out, inbox
 
     def _call(self) -> int:
         self.calls += 1
         return self.calls - 1
 
-    def _numbers(self, source: Any, call: int, law: Any, sender: Array, receiver: Array, like: Array) -> Array:
-        law = law if law in (UNIT, WORDS) else named_law(law)
-        return source(np, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2], (0,))[0]
+    def _numbers(
+        self, who: str, call: int, law: Any, sender: Array, receiver: Array, like: Array, kept: int | None = None
+    ) -> Array:
+        """Numbers that `who` knows: me alone ("four"), sender and receiver ("between"), all ("common")."""
+        law, size = law if law in (UNIT, WORDS) else named_law(law), like.shape[-2]
+        if kept is not None:  # what outlasts a run goes by its label alone
+            return getattr(self.own.draws.kept(kept), who)(np, law, Stream(KEPT), -1, sender, receiver, size, (0,))[0]
+        return getattr(self.own.draws, who)(np, law, Stream(self.kind, call), self.k, sender, receiver, size, (0,))[0]
 
     @property
     def me(self) -> Array:

@@ -92,23 +92,28 @@ class Task:
 
 def prepare(
     method: str | Algorithm, problem: Problem, graph: Any, *, stepsize: Any, iterations: int, runs: Any, seed: int,
-    mechanisms: Any, record: bool, x0: Any, every: int, tolerance: float | None, parameters: dict[str, Any],
+    mechanisms: Any, record: bool, x0: Any, every: int, tolerance: float | None, parameters: dict[str, Any], advised: bool = False,
 ) -> Task:  # fmt: skip
-    """Check everything and resolve it; `stepsize` is a number or one a node here."""
+    """Check everything and resolve it; `stepsize` is a number or one a node here. `advised`: not to be played, only to find one."""
     method = algorithm(method)
     checks.check_counts(iterations=iterations, every=every)
     checks.check_tolerance(tolerance)
     network, sequence = fit(method, problem, graph, iterations)
     numbers = run_numbers(runs)
     settled, stack = choose(method, parameters, mechanisms)
+    checks.check_sets(method, settled, stack, problem.d)
     method = method.settled_for(settled)
     rules, tables, schedule = weigh(method, settled, network, sequence, CounterDraws(seed, numbers), iterations)
-    return Task(
+    together = any(a.mechanism.together(a.options) for a in stack)
+    task = Task(
         method, settled, stack, problem, network, sequence, layout(network), rules, tables, schedule,
-        steps(method, stepsize, problem.n), padded(start(problem, x0, seed, numbers), network.n - problem.n), int(seed), numbers,
-        int(iterations),
+        steps(method, stepsize, problem.n), padded(start(problem, x0, seed, numbers, together), network.n - problem.n),
+        int(seed), numbers, int(iterations),
         int(every), bool(record), tolerance,
     )  # fmt: skip
+    if not advised:
+        checks.check_fit(task)
+    return task
 
 
 def run_numbers(runs: Any) -> Array:
@@ -127,6 +132,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
     checks.check_costs(method, problem)
+    checks.check_quadratic(method, problem)
     network = as_graph(graph)
     sequence = network.prepared(iterations) if isinstance(network, GraphSequence) else None
     if sequence is not None and method.graphs != "sequence":
@@ -159,11 +165,9 @@ def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tu
         if name not in method.parameters:
             raise ParameterError(f"{method.name} has no parameter {name!r}; it takes: {', '.join(known) or 'none'}")
     settled = {**settle(method.name, method.parameters, given), **chosen}
-    reason = method.refuses(SimpleNamespace(**settled))
-    if reason:
-        raise ParameterError(f"{method.name}: {reason}")
     own = method.mechanisms(SimpleNamespace(**settled))
     stack = (*own, *applied(mechanisms))
+    checks.check_settings(method, settled)
     checks.check_stack(method, stack)
     checks.check_used(method, settled)
     return settled, stack
@@ -185,15 +189,12 @@ def weigh(
     graphs = [graph] if sequence is None else list(sequence.distinct)
     rules: Rules = {}
     tables: dict[str, Array] = {}
-    options = {name: value for name, value in settled.items() if name not in method.weights}
-    options["fresh"] = options.pop("late", "fresh") == "fresh"
     for i, name in enumerate(method.weights):
-        side = _side(method, name)
-        found = settled[name]
+        found, side = settled[name], _side(method, name)
         if isinstance(found, str) and found in rules:
             rules[name] = found
             continue
-        one = rule(found, side, **options)
+        one = rule_of(method, settled, name)
         if one.name == "identity":
             rules[name] = None
             continue
@@ -206,6 +207,13 @@ def weigh(
             one = Given(one.side, one.known)
         rules[name], tables[name] = one, table if sequence is not None else table[0]
     return rules, tables, None if sequence is None else sequence.index(0, iterations)
+
+
+def rule_of(method: Algorithm, settled: dict[str, Any], name: str) -> Rule:
+    """The rule of a weight, with the method's parameters that it takes."""
+    options = {option: value for option, value in settled.items() if option not in method.weights}
+    options["fresh"] = options.pop("late", "fresh") == "fresh"
+    return rule(settled[name], _side(method, name), **options)
 
 
 def _side(method: Algorithm, name: str) -> str:
@@ -249,11 +257,11 @@ def steps(method: Algorithm, stepsize: Any, n: int) -> Array:
     return padded(values.reshape(-1, 1, 1), method.helpers if values.ndim else 0, 1.0)
 
 
-def start(problem: Problem, x0: Any, seed: int, runs: Array) -> Array:
-    """x^0: as given, (n, d) or (runs, n, d), or standard normal."""
+def start(problem: Problem, x0: Any, seed: int, runs: Array, together: bool = False) -> Array:
+    """x^0: as given, (n, d) or (runs, n, d), or standard normal; `together`: drawn once for all nodes."""
     n, d = problem.n, problem.d
     if x0 is None:
-        nodes = np.arange(n)
+        nodes = np.arange(n) * (not together)
         return CounterDraws(seed, runs).four(np, Law(), Stream(START), -1, nodes, nodes, d, (0,))[0]
     try:
         values = np.asarray(x0)
