@@ -85,7 +85,7 @@ register(
         },
         needs=needs,
         needs_text="a two-way graph and a method that minimises; a prox needs curvature=0",
-        leaks="All of my cost to neighbours who together are all of mine; to others what the spread does not cover.",
+        leaks="If all my neighbours are curious, what the method tells without it; to others what the spread does not cover.",
         overrides=("gradient", "hessian", "prox"),
     )
 )
