@@ -79,8 +79,7 @@ class Algorithm:
     answer: Callable[[Any], Any] = lambda s: s.x  # what is compared with the optimum
     mechanisms: Callable[[Any], tuple[Any, ...]] = lambda parameters: ()  # that belong to the method, innermost
     own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
-    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from the largest curvature, the least one of
-    # the mean cost and the mean degree; 1 / the largest curvature unless given
+    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from largest and least curvature, mean degree
     per_node_steps: bool = False  # whether every node may have its own stepsize
 
     def __post_init__(self) -> None:
