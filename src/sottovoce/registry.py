@@ -107,8 +107,7 @@ class Algorithm:
     quadratic: bool = False  # whether it serves quadratic costs only
     opens: str = ""  # what it opens to everybody by design, besides the optimum
     own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
-    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from the largest curvature, the least one of
-    # the mean cost and the mean degree; 1 / the largest curvature unless given
+    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from largest and least curvature, mean degree
     per_node_steps: bool = False  # whether every node may have its own stepsize
     refuses: Callable[[Any], str | None] = lambda parameters: None  # why it cannot work with these parameters, or None
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # see above
