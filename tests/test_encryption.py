@@ -133,7 +133,7 @@ def test_sums_and_multiples_are_those_of_plain_integers():
         for part in range(2):
             c = number(sealed[row, 64 * part : 64 * part + 64].tobytes())
             assert textbook(SMALL, secret[row].tobytes(), c) == a[row, part, 0]
-    mixed = SMALL.combined(public, sealed, factor, b, words(size, 3, call=2))
+    mixed = SMALL.combined(public, sealed, factor, b, words(size, 3, call=2), str)
     opened = SMALL.decrypted(secret, mixed, 2**90, lambda row: f"row {row}")
     assert np.array_equal(opened, factor * a + b)
     other = SMALL.encrypted(public, a, words(size, 3, call=3))
@@ -170,7 +170,7 @@ def test_another_key_and_altered_bytes_are_refused():
         with pytest.raises(RunError, match="no number that this key encrypts to"):
             opened(raw, secret[:1])
         with pytest.raises(RunError, match="no number that this key encrypts to"):
-            SMALL.combined(public[:1], raw, m[:, :1], m[:, :1], words(SMALL.cipher_words))
+            SMALL.combined(public[:1], raw, m[:, :1], m[:, :1], words(SMALL.cipher_words), str)
     with pytest.raises(RunError, match="public key of 256 bits, got one of 2"):
         SMALL.public(b"\0" + public[0].tobytes()[1:])
 
@@ -209,6 +209,14 @@ def test_gradient_descent_follows_dense_matrices():
         assert np.abs(x - result.trajectory[k + 1, 0]).max() < 1e-13
 
 
+def test_a_set_keeps_the_iterates_inside():
+    given = {"within": "box:-0.1..0.1", "stepsize": 0.2, "iterations": 60}
+    clear, sealed = played("paillier", **given), played("paillier", **given, **WEAK)
+    assert np.abs(clear.trajectory).max() == 0.1 < np.abs(P.optimum).max()
+    assert np.abs(clear.trajectory - sealed.trajectory).max() < 1e-12
+    assert np.abs(clear.x[0] - np.clip(clear.x[0], -0.1, 0.1)).max() == 0
+
+
 def test_admm_follows_its_definition_with_a_dual_variable_an_edge():
     result = played("paillier-admm", stepsize=0.5, iterations=30)
     H, b, _ = P.data
@@ -240,6 +248,20 @@ def test_encrypted_and_clear_agree_to_the_encoding(method):
     assert np.abs(two.trajectory[:, 0] - sealed.trajectory[:6, 0]).max() < 1e-13
 
 
+def test_the_mean_over_paillier():
+    values = np.random.default_rng(3).normal(size=(5, 2))
+    problem = sv.problems.average(values)
+    clear = sv.run("paillier-consensus", problem, LINKS, iterations=400, record=True)
+    assert np.array_equal(clear.trajectory[0, 0], values)
+    assert np.abs(clear.x[0] - values.mean(0)).max() < 1e-13
+    sealed = sv.run("paillier-consensus", problem, LINKS, iterations=30, record=True, **WEAK)
+    assert 0 < np.abs(sealed.trajectory - clear.trajectory[:31]).max() < 1e-12
+    assert np.abs(sealed.x[0].mean(0) - values.mean(0)).max() < 30 * 10 * 2.0**-48
+    assert np.array_equal(sealed.trajectory[:11], of_threads("paillier-consensus", problem, LINKS, **WEAK))
+    with pytest.raises(sv.errors.ProblemError, match="they hold none"):
+        sv.run("paillier-consensus", P, LINKS, iterations=3)
+
+
 def test_a_neighbour_reads_the_product_and_nobody_else_reads_anything():
     sealed, clear = (played("paillier", iterations=4, **given).transcript for given in (WEAK, {}))
     kinds = {m.dtype for m in sealed.sent.values()}
@@ -261,6 +283,21 @@ def test_a_neighbour_reads_the_product_and_nobody_else_reads_anything():
     answers = np.stack([sealed.sent[k, 1] for k in range(4)]).reshape(-1, 64)[:, 1:]  # the first byte knows how large N^2 is
     histogram = np.bincount(answers.ravel(), minlength=256)
     assert ((histogram - histogram.mean()) ** 2 / histogram.mean()).sum() < 360  # chi-squared, 255 degrees: 1e-5 beyond
+
+
+@pytest.mark.parametrize(("phase", "edge", "who"), [(1, (1, 2), 2), (0, (2, 1), 2), (0, (1, 2), 1)])
+def test_a_message_altered_on_its_way_ends_the_run(phase, edge, who, monkeypatch):
+    """An answer: its reader refuses. A question: whoever asked refuses the answer, which is for no plaintext of his."""
+
+    class Altered(threads.Mail):
+        def send(self, to, key, payload):
+            if (to, key) == (edge, (3, phase)):
+                payload[0][0, -3, 0] ^= 4
+            super().send(to, key, payload)
+
+    monkeypatch.setattr(threads, "Mail", Altered)
+    with pytest.raises(RunError, match=f"node {who}, iteration 3: a ciphertext was altered"):
+        of_threads("paillier", **WEAK)
 
 
 def refused(words, error=ParameterError, method="paillier", graph=LINKS, **given):

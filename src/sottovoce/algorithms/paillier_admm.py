@@ -18,7 +18,7 @@ mode="clear" sends the same numbers as they are.
 from typing import Any, NamedTuple
 
 from ..registry import Algorithm, positive, register
-from .paillier import CIPHER, differences, factors, keys, otherwise, refuses
+from .paillier import CIPHER, LEAKS, differences, factors, keys, otherwise, refuses
 
 
 class State(NamedTuple):
@@ -71,7 +71,6 @@ register(
         own_steps="one over the largest penalty of an edge: every value converges, too large or too small a one slowly",
         refuses=refuses,
         otherwise=otherwise,
-        leaks="A neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; "
-        "encrypted, a wire-tapper reads lengths and times.",
+        leaks=LEAKS,
     )
 )
