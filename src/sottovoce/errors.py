@@ -10,7 +10,8 @@
     ├── NotInstalled (also an ImportError)   an extra is missing; the message is the command that installs it
     └── RunError                         a run that started and could not go on
         ├── Diverged                     it left the finite numbers, or grew a million times
-        └── InvariantBroken              the sum over all nodes is no longer what it must be
+        ├── InvariantBroken              the sum over all nodes is no longer what it must be
+        └── Overflow                     a number too large for the fixed point in which it is sent
 
 Every message says what was expected, what came and what to do.
 """
@@ -75,6 +76,10 @@ class RunError(SottovoceError):
 
 class Diverged(RunError):
     """Not finite, or a million times further away than when the random start ended."""
+
+
+class Overflow(RunError):
+    """A number too large for the fixed point in which it is sent."""
 
 
 class InvariantBroken(RunError):

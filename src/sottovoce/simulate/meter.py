@@ -10,7 +10,7 @@ import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
 from ..graph import Graph
-from ..layout import layout
+from ..layout import co_senders, layout
 from ..registry import Algorithm, Applied
 from ..weights import Rule
 from .everynode import EveryNode, Stage
@@ -42,7 +42,7 @@ def payloads(
     stage = Stage(
         np, NumpySums(layout(graph)), layout(graph), Flat(), (), CounterDraws(0), np.ones((1, 1, 1)),
         BlockWeigher(rules, tables, None, 1), coordinates, parameters=parameters or SimpleNamespace(),
-        values=np.zeros((3, coordinates, 1)), reverse=graph.reverse, diameter=diameter,
+        values=np.zeros((3, coordinates, 1)), reverse=graph.reverse, diameter=diameter, pairs=co_senders(graph),
     )  # fmt: skip
     setup, tape = Tape(), Tape()
     with np.errstate(all="ignore"):
