@@ -107,8 +107,7 @@ class Algorithm:
     quadratic: bool = False  # whether it serves quadratic costs only
     opens: str = ""  # what it opens to everybody by design, besides the optimum
     own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
-    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from the largest curvature, the least one of
-    # the mean cost and the mean degree; 1 / the largest curvature unless given
+    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from largest and least curvature, mean degree
     per_node_steps: bool = False  # whether every node may have its own stepsize
     refuses: Callable[[Any], str | None] = lambda parameters: None  # why it cannot work with these parameters, or None
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # see above
@@ -222,6 +221,7 @@ class Mechanism:
     floods: bool = False  # whether its start needs the graph's diameter (node.public.diameter)
     lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
     fits: Callable[..., str | None] = lambda parameters, task: None  # a reason to refuse a run as a whole, or None
+    cancels: bool = False  # whether it asks for node.cancelling
     together: Callable[..., bool] = lambda parameters: False  # whether all nodes must start at the same x^0
     breaks_invariant: bool = False
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # as an Algorithm's

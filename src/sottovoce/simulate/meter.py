@@ -10,7 +10,7 @@ import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
 from ..graph import Graph
-from ..layout import layout
+from ..layout import co_senders, layout
 from ..node import grouped
 from ..registry import Algorithm, Applied
 from ..weights import Rule
@@ -76,6 +76,7 @@ def _tapes(
         np, NumpySums(layout(graph)), layout(graph), Flat(), (), CounterDraws(0), np.ones((1, 1, 1)),
         BlockWeigher(rules, tables, None, 1), coordinates, parameters=parameters or SimpleNamespace(),
         values=np.zeros((graph.n, coordinates, 1)), reverse=graph.reverse, diameter=diameter, helpers=method.helpers, told_n=n,
+        pairs=co_senders(graph),
     )  # fmt: skip
     setup, tape = Tape(), Tape()
     with np.errstate(all="ignore"):
