@@ -89,11 +89,13 @@ def encrypted(node: Any, s: Any, x: Array, whole: Array) -> Array:
     """The same through Paillier."""
     p, d = node.parameters, x.shape[1]
     cipher, fixed = Paillier(int(p.key_bits)), Fixed(int(p.fraction_bits), p.largest)
-    own, size = fixed.integers(x, node.me, node.k), d * cipher.cipher_words
+    node.refuse(fixed.outside(x), fixed.refusal)
+    own, size = fixed.integers(x), d * cipher.cipher_words
     asked = node.turn(node.hear(cipher.encrypted(s.mine, -own, node.draw("words", like=spots(size)))))
     added = whole * node.spread(own) + blur(node.draw("words", like=x, each="edge"))
     words, mine = node.draw("words", like=spots(size), each="edge"), node.spread(node.me)
-    where = lambda owner: lambda row: f"node {int(owner[row, 0, 0])}, {'the set-up' if node.k < 0 else f'iteration {node.k}'}"
+    when = "set-up" if node.k < 0 else f"iteration {node.k + 1}"
+    where = lambda owner: lambda row: f"{when}, node {int(owner[row, 0, 0])}"
     came = node.exchange(cipher.combined(s.theirs, asked, whole, added, words, where(mine)))
     opened = cipher.decrypted(node.turn(node.spread(s.secret)), came, widest(p), where(node.turn(mine)))
     return real(opened, fixed.bits + FACTOR_BITS)
