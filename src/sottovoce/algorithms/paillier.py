@@ -46,7 +46,7 @@ class Keyed(NamedTuple):
 def start(node: Any, x: Any) -> Any:
     """In the clear nothing is sent; else each makes a pair of keys and tells its neighbours the public one."""
     x = inside(node, x)
-    return Keyed(x, *keys(node, x)) if node.parameters.mode == "encrypted" else State(x)
+    return Keyed(x, *keys(node)) if node.parameters.mode == "encrypted" else State(x)
 
 
 def step(node: Any, s: Any) -> Any:
@@ -63,7 +63,7 @@ def inside(node: Any, x: Array) -> Array:
     return x if region is None else region.project(node.xp, x)
 
 
-def keys(node: Any, x: Any) -> tuple[Array, Array, Array]:
+def keys(node: Any) -> tuple[Array, Array, Array]:
     """The keys of the receivers of my out-edges, my own, and my secret."""
     cipher = Paillier(int(node.parameters.key_bits))
     public, secret = cipher.keys(node.draw("words", like=spots(cipher.key_words)))

@@ -41,7 +41,7 @@ def start(node: Any, x: Any) -> Any:
     b = factors(node, x)
     if node.parameters.mode == "clear":
         return State(x, 0 * x, pulled(node, None, x, b))
-    s = Keyed(x, 0 * x, 0 * x, *keys(node, x))
+    s = Keyed(x, 0 * x, 0 * x, *keys(node))
     return s._replace(D=pulled(node, s, x, b))
 
 

@@ -20,7 +20,7 @@ from .paillier import CIPHER, LEAKS, Keyed, State, differences, factors, keys, o
 def start(node: Any, x: Any) -> Any:
     """From the node's value; what x was does not matter."""
     x = node.value + 0 * x
-    return Keyed(x, *keys(node, x)) if node.parameters.mode == "encrypted" else State(x)
+    return Keyed(x, *keys(node)) if node.parameters.mode == "encrypted" else State(x)
 
 
 def step(node: Any, s: Any) -> Any:
