@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from .cli_options import Founding
-    from .peer.crew import Crew
     from .peer.node import Node
 
 Facts = Mapping[str, Any]
@@ -40,8 +38,9 @@ def init(folder: str, founding: Founding) -> dict[str, Any]:
     federation, advice = found(folder, plan)
     return plain({
         "schema": SCHEMA, "folder": folder, "run": federation.run, "algorithm": federation.algorithm, "d": federation.d,
-        "stepsize": federation.stepsize, "advice": advice, "iterations": federation.iterations, "edges": len(federation.graph.edges),
-        "nodes": {member.name: member.address for member in federation.members}, "costs": founding.problem,
+        "stepsize": federation.stepsize, "advice": advice, "iterations": federation.iterations,
+        "edges": len(federation.graph.edges), "nodes": {member.name: member.address for member in federation.members},
+        "costs": founding.problem,
     })  # fmt: skip
 
 
@@ -76,9 +75,9 @@ def node(file: str, deadline: float | None, quiet: bool) -> dict[str, Any]:
 
     signal.signal(signal.SIGTERM, interrupted)
     try:
-        with _live(lambda: _status([one.status.facts()]), quiet):
-            for _, x in one.run():
-                pass
+        with _Live(lambda: _status([one.status.facts()]), quiet):
+            for _, now in one.run():
+                x = now
     except KeyboardInterrupt:
         raise Stopped(f"stopped at iteration {one.status.k}; the same command goes on from there") from None
     return _ended(one, x, time.perf_counter() - began)
@@ -101,12 +100,11 @@ def _ended(one: Node, x: Any, seconds: float) -> dict[str, Any]:
 def up(folder: str, quiet: bool) -> dict[str, Any]:
     """Run all nodes of a folder, with a live table."""
     from .cli_work import plain
-    from .peer.crew import Crew, up
+    from .peer.crew import up
 
-    states: dict[str, Crew] = {}
-    order = lambda crew: [crew.states[name] for name in crew.federation.names if name in crew.states]
-    with _live(lambda: _status([row for crew in states.values() for row in order(crew)]), quiet):
-        return plain({"schema": SCHEMA, **up(folder, lambda crew: states.setdefault("crew", crew) and None)})
+    rows: list[Facts] = []
+    with _Live(lambda: _status(rows), quiet):
+        return plain({"schema": SCHEMA, **up(folder, lambda crew: rows.__setitem__(slice(None), crew.rows()))})
 
 
 def rehearse(folder: str, seed: int, runs: int, save: str | None) -> dict[str, Any]:
@@ -130,15 +128,15 @@ def demo(quiet: bool) -> dict[str, Any]:
     from .cli_work import plain
     from .demo_nodes import demo
 
-    states: list[Facts] = []
-    with _live(lambda: _status(states), quiet):
-        return plain({"schema": SCHEMA, **demo(lambda rows: states.__setitem__(slice(None), rows))})
+    rows: list[Facts] = []
+    with _Live(lambda: _status(rows), quiet):
+        return plain({"schema": SCHEMA, **demo(lambda crew: rows.__setitem__(slice(None), crew.rows()))})
 
 
 # how it is shown ---------------------------------------------------------------------------------------------------
 
 
-class _live:  # noqa: N801
+class _Live:
     """A table that is drawn again and again while the block runs; nothing where nobody looks."""
 
     def __init__(self, table: Any, quiet: bool):
@@ -168,9 +166,8 @@ def _status(rows: Sequence[Facts]) -> Table:
         waits = f"{', '.join(row['waiting'])}, {row['seconds']:.0f} s" if row["waiting"] else ""
         refused = "; ".join(f"{name} refused: {why}" for name, why in row["refused"].items())
         done = f"{max(row['iteration'], 0):,} of {row['iterations']:,}"
-        table.add_row(
-            row["name"], done, f"{row['rate']:.0f}", f"{row['sent']:,}", f"{row['received']:,}", "; ".join(filter(None, (waits, refused)))
-        )
+        both = "; ".join(filter(None, (waits, refused)))
+        table.add_row(row["name"], done, f"{row['rate']:.0f}", f"{row['sent']:,}", f"{row['received']:,}", both)
     return table
 
 
@@ -184,7 +181,7 @@ def show_init(console: Console, facts: Facts) -> None:
         console.print(f"  {name}  {address}", markup=False)
     first = next(iter(facts["nodes"]))
     console.print(
-        f"Each node's folder goes to its own machine, with federation.toml beside it; {facts['folder']}/authority to none of them.\n"
+        f"Each node's folder goes to its own machine, federation.toml beside it; {facts['folder']}/authority goes to none.\n"
         f"There: sottovoce check {first}/node.toml, then sottovoce node {first}/node.toml\n"
         f"Here: sottovoce rehearse {facts['folder']} to try it, sottovoce up {facts['folder']} to run all on this machine",
         markup=False,
@@ -206,8 +203,8 @@ def show_check(console: Console, facts: Facts) -> None:
 
 def show_node(console: Console, facts: Facts) -> None:
     """The end of one node."""
-    seconds = facts["seconds"]
-    console.print(f"{facts['name']}: {facts['iterations']:,} iterations in {seconds:.1f} s, {facts['sent']:,} bytes sent", markup=False)
+    took = f"{facts['iterations']:,} iterations in {facts['seconds']:.1f} s"
+    console.print(f"{facts['name']}: {took}, {facts['sent']:,} bytes sent", markup=False)
     console.print(f"x = {facts['x']}\nresult: {facts['result']}", markup=False)
 
 
@@ -224,7 +221,7 @@ def show_demo(console: Console, facts: Facts) -> None:
     says = "agrees" if facts["good"] else "DOES NOT agree"
     console.print(
         f"{facts['nodes']} processes over mutual TLS, {facts['links']} one-way links on {facts['connections']} connections\n"
-        f"{facts['algorithm']}, {facts['iterations']:,} iterations; {facts['kills']} kills (SIGKILL), each node once, and all went on\n"
+        f"{facts['algorithm']}, {facts['iterations']:,} iterations; {facts['kills']} kills (SIGKILL), each node once\n"
         f"x {says} with the closed form: largest error {_number(facts['error'])}, nodes apart by {_number(facts['apart'])}; "
         f"{facts['seconds']:.1f} s",
         markup=False,

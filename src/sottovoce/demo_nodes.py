@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import graphs
-from .demo import K, READABLE
+from .demo import READABLE, K
 from .peer.checking import theorems
 from .peer.crew import Crew
 from .peer.founding import Plan, found
@@ -21,7 +21,7 @@ ITERATIONS, GOOD = 400, 1e-10
 PROBLEM = "estimation:d=2,s=3,seed=0"
 
 
-def demo(tell: Callable[[Sequence[Mapping[str, Any]]], None] = lambda rows: None) -> dict[str, Any]:
+def demo(tell: Callable[[Crew], None] = lambda crew: None) -> dict[str, Any]:
     """Run it in a temporary folder; the table, the error against the closed form, kills, links and seconds."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="sottovoce-") as place:
@@ -43,7 +43,7 @@ def demo(tell: Callable[[Sequence[Mapping[str, Any]]], None] = lambda rows: None
     }  # fmt: skip
 
 
-def _played(crew: Crew, tell: Callable[[Sequence[Mapping[str, Any]]], None]) -> np.ndarray:
+def _played(crew: Crew, tell: Callable[[Crew], None]) -> np.ndarray:
     """All nodes to their end; node i is killed when it has passed its share of the way, and started again."""
     names = list(crew.federation.names)
     due = {name: ITERATIONS * (i + 1) // (len(names) + 2) for i, name in enumerate(names)}
@@ -53,7 +53,7 @@ def _played(crew: Crew, tell: Callable[[Sequence[Mapping[str, Any]]], None]) -> 
             del due[name]
             crew.kill(name)
             crew.start(name)
-        tell([crew.states[name] for name in names if name in crew.states])
+        tell(crew)
 
     for name in names:
         crew.start(name)

@@ -64,6 +64,10 @@ class Crew:
         self.processes[name].wait()
         self.kills += 1
 
+    def rows(self) -> list[Mapping[str, Any]]:
+        """What each last said, in their order."""
+        return [self.states[name] for name in self.federation.names if name in self.states]
+
     def iteration(self, name: str) -> int:
         """How far it said that it is."""
         return int(self.states.get(name, {}).get("iteration", -1))
