@@ -172,6 +172,8 @@ class Loop:
         """My state is on the disk: what its iteration needs may be asked for."""
         with self.lock:
             asks = self.protocol.reached(self.replay.saved.k)
+            for ask in asks:
+                self.due.pop(ask.sender, None)
         self._post(asks)
 
     def receive(self, place: Place) -> list[tuple[Array, ...]]:
@@ -228,8 +230,9 @@ class Loop:
     def ask_again(self, now: float) -> None:
         """Put the questions again whose pause is over."""
         with self.lock:
-            asks = [self.protocol.again(sender) for sender, (when, _) in self.due.items() if when <= now]
-            for sender, _ in asks:
+            ready = [sender for sender, (when, _) in self.due.items() if when <= now]
+            asks = [self.protocol.again(sender) for sender in ready if self.protocol.lacks(sender)]
+            for sender in ready:
                 self.due[sender] = np.inf, self.due[sender][1]
         self._post(asks)
 
@@ -273,7 +276,8 @@ class Loop:
                 complete = self.protocol.came(sender, frame)
             except MessageRefused as error:
                 return self.watch.refused(sender, str(error))
-            self.due.pop(sender, None)
+            if sender in self.due:
+                self.due[sender] = self.due[sender][0], PAUSES[0]  # it is there: no reason for long pauses
             ready = complete is not None and complete == self.awaited
         if ready or self.protocol.over or self.protocol.stopped is not None:
             self.wake.put(None)
@@ -282,8 +286,8 @@ class Loop:
     def ended(self, sender: int, question: bytes) -> None:
         with self.lock:
             if self.protocol.ended(sender, question):
-                pause = min(2 * self.due[sender][1], PAUSES[1]) if sender in self.due else PAUSES[0]
-                self.due[sender] = self.clock() + pause, pause
+                pause = self.due.get(sender, (0.0, PAUSES[0]))[1]
+                self.due[sender] = self.clock() + pause, min(2 * pause, PAUSES[1])
                 self.wake.put(None)
 
     def refused(self, other: int, reason: str) -> None:

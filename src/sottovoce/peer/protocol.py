@@ -193,11 +193,14 @@ class Protocol:
 
     def ended(self, sender: int, question: bytes) -> bool:
         """Whether the question that ended is the one that stands and has not brought all that it asked for."""
+        standing = self.ins[sender].question
+        return standing is not None and question == self.frames.ask(sender, standing) and self.lacks(sender)
+
+    def lacks(self, sender: int) -> bool:
+        """Whether something that this in-neighbour was asked for is missing."""
         come = self.ins[sender]
-        if come.question is None or question != self.frames.ask(sender, come.question):
-            return False
-        if self.over:
-            return come.confirmed < self.k
+        if self.over or come.question is None:
+            return self.over and come.confirmed < self.k
         places = ((k, phase) for k in range(self.k, come.question.until) for phase in range(len(self.shapes.of(k))))
         return any(place not in come.came for place in places)
 
