@@ -74,7 +74,7 @@ def overhead(quick: bool) -> Finding:
     said = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
     return judged(
         ratios["Paillier links"] > 10 and ratios["Paillier descent"] > 10 and ratios["sealed links"] < 2,
-        f"bytes over an edge in an iteration: {said}, so {ratios['Paillier descent']:.0f} times as many with Paillier in the method "
+        f"bytes over an edge in an iteration: {said}, so {ratios['Paillier descent']:.0f} times as many with Paillier inside "
         "and some ten thousand times the computing (figure 11).", {"bytes": sizes},
         "It holds for homomorphic encryption. Encryption as such is light: sealing the links (ChaCha20-Poly1305) adds 16 bytes a "
         "message, and against a wire-tapper that is all that Remark 7 needs.",
