@@ -273,6 +273,20 @@ def test_tailoring_with_tracking_converges_on_a_digraph():
     assert still.spent is None
 
 
+def test_weights_that_are_drawn_count_as_if_nothing_were_forgotten():
+    """Then no share is known beforehand: S adds up, and for the tracker X adds up what S moves."""
+    given = {"stepsize": 0.3, "iterations": 50, "bound": 3.0, "noise": 2.0, "mixing_decay": 0.7, "growth": 0.1}
+    taken, noise = 0.3 / np.arange(1, 51) * 2 * math.sqrt(2) * 3, 2 * np.arange(1, 51) ** 0.1
+    S = np.concatenate([[0], np.cumsum(taken)[:-1]])
+    links = sv.run("tailoring", P, RING, W="links", **given)
+    assert np.isclose(links.spent["epsilon"], (S / noise).sum(), rtol=1e-12)
+    assert links.spent["epsilon"] > sv.run("tailoring", P, RING, **given).spent["epsilon"]
+    X = np.concatenate([[0], np.cumsum(taken + S * np.arange(1, 51) ** -0.9)[:-1]])
+    drawn = sv.run("tailoring-tracking", P, RING, R="paper", C="paper", **given)
+    assert np.isclose(drawn.spent["epsilon"], ((S + X) / noise).sum(), rtol=1e-12)
+    assert drawn.spent["epsilon"] > sv.run("tailoring-tracking", P, RING, **given).spent["epsilon"]
+
+
 def test_sequences_outside_the_theory_are_refused():
     for method in ("tailoring", "tailoring-tracking"):
         graph = RING

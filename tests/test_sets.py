@@ -63,6 +63,7 @@ def test_every_box_has_a_text(a, b, c, d):
 def test_sets_are_values():
     assert sv.Ball(5) == sv.Ball(5.0) == region("ball:5")
     assert len({sv.Box(-1, 1), sv.Box(-1.0, np.float64(1)), region("box:-1..1")}) == 1
+    assert sv.Box(np.array(-1.0), np.array(1)) == sv.Box(-1, 1)
     assert sv.Box((-1, -1), 1) == sv.Box([-1, -1], np.ones(2))
 
 
