@@ -423,6 +423,9 @@ def test_nozari_refuses():
     refused("nozari: within=box:0..1 does not contain the minimiser", **bent(within="box:0..1"))
     refused(r"nozari: within=.* no set for this problem of 2 unknowns", **bent(within=sv.Box((0, 0, 0), 1)))
     refused("order=100 in 2 coordinates makes 5,150 basis functions, and at most 5,000", **bent(order=100))
+    wide = sv.problems.average(np.arange(75.0).reshape(5, 15))
+    refused("on box:-1000..1000 in 15 coordinates a function of unit norm is not even 1e-10 high", problem=wide,
+            **bent(order=1, within="box:-1000..1000"))  # fmt: skip
     refused("both change gradient, hessian, prox", method="ab", mechanisms=("nozari", "nozari"))
     for bad in (0, -1, math.nan, "much"):
         with pytest.raises(ParameterError, match="epsilon must be a number above 0, or inf"):

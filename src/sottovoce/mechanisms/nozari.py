@@ -9,7 +9,8 @@ infinitely many and projects f~_i back onto smooth, strongly convex functions; h
 with large noise the sum may have several minimisers.
 
 What is spent, once and for however many iterations (neighbours: two costs of one node that differ by sum delta_k e_k with
-sum (k^q delta_k)^2 <= 1; twice as far spends twice as much, and no difference outside the basis is covered):
+sum (k^q delta_k)^2 <= 1; twice as far spends twice as much, and no difference outside the basis is covered; a function of unit norm
+is about 1 / sqrt(volume) high, so on a large box only costs that hardly differ are neighbours):
 sum |delta_k| / b_k <= sqrt(sum k^(2p - 2q)) / gamma by Cauchy and Schwarz, and gamma is chosen so that this is epsilon. The
 conditions q > 1 and 1/2 < p < q - 1/2 keep gamma and the size of the noise bounded as N grows.
 
@@ -31,6 +32,7 @@ from ..registry import Mechanism, Parameter, at_least, register, within
 from ..sets import Box
 
 MOST = 5000  # basis functions: with more, an iteration takes longer than anybody waits
+FLAT = 1e10  # root of a volume on which noise of unit norm is too low to count on
 
 
 class Bent(Layer):
@@ -53,7 +55,7 @@ class Bent(Layer):
         tables = waves(xp, box, self.options.order, x)
         factors = [[table[:, c, m] for c, m in zip(whose.T, numbers.T, strict=True)] for table in tables]
         eta = xp.repeat(self.m, runs // self.m.shape[-1], axis=-1)  # a prox tries several points of each run at once
-        eta, found = eta / math.sqrt(np.prod(np.subtract(*box.sides(d)[::-1]))), 0.0
+        eta, found = eta / root_volume(box, d), 0.0
         for along in itertools.product(range(len(whose.T)), repeat=degree):
             term = eta
             for slot in range(len(whose.T)):
@@ -61,6 +63,13 @@ class Bent(Layer):
             hot = [1.0 * (whose[:, slot] == np.arange(d)[:, None]) for slot in along]
             found = found + (xp.matmul(hot[0], term) if degree == 1 else xp.einsum("ak,bk,nks->nabs", *hot, term, optimize=True))
         return found
+
+
+def root_volume(box: Box, d: int) -> float:
+    """By which a product of cosines is divided to have unit norm."""
+    low, high = box.sides(d)
+    with np.errstate(over="ignore"):
+        return float(np.prod(np.sqrt(high - low)))
 
 
 def waves(xp: Any, box: Box, order: int, x: Array) -> list[Array]:
@@ -96,6 +105,11 @@ def start(node: Any, parameters: Any) -> Array:
         raise ParameterError(
             f"nozari: order={p.order} in {d} coordinates makes {count:,} basis functions, and at most {MOST:,} are played; "
             "take a lower order"
+        )
+    if root_volume(p.within, d) > FLAT:
+        raise ParameterError(
+            f"nozari: on {p.within} in {d} coordinates a function of unit norm is not even {1 / FLAT:g} high, and noise of that "
+            "size is lost in rounding; take a smaller box, or fewer coordinates"
         )
     k = np.arange(1, count + 1)[:, None]
     gamma = math.sqrt((k ** (2.0 * (p.p - p.q))).sum()) / p.epsilon
