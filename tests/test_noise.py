@@ -285,6 +285,10 @@ def test_weights_that_are_drawn_count_as_if_nothing_were_forgotten():
     drawn = sv.run("tailoring-tracking", P, RING, R="paper", C="paper", **given)
     assert np.isclose(drawn.spent["epsilon"], ((S + X) / noise).sum(), rtol=1e-12)
     assert drawn.spent["epsilon"] > sv.run("tailoring-tracking", P, RING, **given).spent["epsilon"]
+    once = {"R": "paper:fresh=false", "C": "paper:fresh=false"}
+    runs = sv.run("tailoring-tracking", P, RING, runs=3, **once, **given)  # other weights in each run
+    assert runs.spent == drawn.spent
+    assert sv.run("tailoring-tracking", P, RING, **once, **given).spent["epsilon"] < drawn.spent["epsilon"]
 
 
 def test_sequences_outside_the_theory_are_refused():
