@@ -19,7 +19,7 @@ from .federation import FILE, Federation
 from .node import RESULT
 from .node_file import NodeFile
 
-POLL = 0.05  # seconds
+POLL, PATIENCE = 0.05, 10  # seconds between two looks, and until a process that will not stop is killed
 
 
 class Crew:
@@ -31,6 +31,7 @@ class Crew:
         self.files = {name: NodeFile.read(self.folder / name) for name in self.federation.names}
         self.states: dict[str, Mapping[str, Any]] = {}
         self.processes: dict[str, subprocess.Popen[str]] = {}
+        self._listeners: dict[str, threading.Thread] = {}
         self.kills = 0
 
     def __enter__(self) -> Crew:
@@ -39,19 +40,20 @@ class Crew:
     def __exit__(self, *_: Any) -> None:
         for process in self.processes.values():
             process.terminate()
-        for process in self.processes.values():
+        for name, process in self.processes.items():
             try:
-                process.wait(10)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
+            self._gone(name)
 
     def start(self, name: str) -> None:
         """Start a node, or start it again."""
         command = [sys.executable, "-m", "sottovoce.peer.process", str(self.files[name].folder / "node.toml")]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.processes[name] = process
-        threading.Thread(target=self._listen, args=(name, process), daemon=True).start()
+        self._listeners[name] = threading.Thread(target=self._listen, args=(name, process), daemon=True)
+        self._listeners[name].start()
 
     def _listen(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -61,8 +63,17 @@ class Crew:
     def kill(self, name: str) -> None:
         """SIGKILL: the process has no chance to save anything."""
         self.processes[name].kill()
-        self.processes[name].wait()
+        self._gone(name)
         self.kills += 1
+
+    def _gone(self, name: str) -> None:
+        """The process has ended, or is about to: what it still says is read, and its pipes are closed."""
+        process = self.processes[name]
+        process.wait()
+        self._listeners[name].join()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
 
     def rows(self) -> list[Mapping[str, Any]]:
         """What each last said, in their order."""
