@@ -157,17 +157,23 @@ class OneNode:
         own, mine = self.own, self.own.column if side == "column" else self.own.row
         given = own.active if tables is None else tables
         constant = np.ones((1, 1, 1)) if given is None else given[side == "column"]
+        if constant is None:
+            raise self._unknown(name, side)
         if own.schedule is not None and given is not None:
             constant = constant[own.schedule[max(self.k, 0)]]
         if place is None:
             return rule.weigh(np, mine.side, None, constant)
         if not (rule.pairwise or rule.side == side):
-            raise WeightError(f"node {own.me} needs the {side} part of {name}, which others draw; draw it on the side that uses it")
+            raise self._unknown(name, side)
         sender, receiver = mine.ends(rule.pairwise)
         coordinates = own.coordinates if rule.per_coordinate else 1
         source = own.draws.between if rule.pairwise else own.draws.four
         (raw,) = source(np, rule.law, place[0], self.k, sender, receiver, coordinates, (place[1],))
         return rule.weigh(np, mine.side, raw, constant)
+
+    def _unknown(self, name: str, side: str) -> WeightError:
+        who = f"node {self.own.me} needs the {side} part of {name}, which others draw"
+        return WeightError(f"{who}; draw it on the side that uses it")
 
     def shares(self, weight: Weight, side: str) -> tuple[Array, Array]:
         pair: Any = weight.entries
@@ -189,7 +195,7 @@ class OneNode:
         return came if isinstance(out, tuple) else came[0]
 
     def spread(self, v: Values) -> Values:
-        return each(lambda part: np.repeat(part, len(self.own.column.index) - 1, 0), v)
+        return each(lambda part: np.broadcast_to(part, (len(self.own.column.index) - 1, *part.shape[1:])), v)
 
     def hear(self, v: Values) -> Values:
         return self.exchange(self.spread(v))
