@@ -289,6 +289,7 @@ def test_a_message_altered_on_its_way_ends_the_run(phase, edge, who, monkeypatch
     class Altered(threads.Mail):
         def send(self, to, key, payload):
             if (to, key) == (edge, (3, phase)):
+                payload = (payload[0].copy(),)
                 payload[0][0, -3, 0] ^= 4
             super().send(to, key, payload)
 

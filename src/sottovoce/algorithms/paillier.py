@@ -29,6 +29,7 @@ LEAKS = (
     "Encrypted, a neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; a "
     "wire-tapper lengths and times. In the clear, which is for simulation, every x."
 )
+SIMULATED = "in the clear every neighbour reads x; give mode='encrypted'"
 FACTOR_BITS = 16  # b is a multiple of 2^-16: the exponent of a ciphertext
 
 
@@ -125,8 +126,8 @@ def refuses(p: Any) -> str | None:
 
 
 def otherwise(p: Any) -> dict[str, Any]:
-    """Encrypted, messages are bytes, and nothing that JAX could compile."""
-    return {"kinds": ("bytes", "bytes"), "players": ("eager", "peer")} if p.mode == "encrypted" else {}
+    """Encrypted, messages are bytes, nothing that JAX could compile, and what real nodes do."""
+    return {"kinds": ("bytes", "bytes"), "players": ("eager", "peer"), "simulated": ""} if p.mode == "encrypted" else {}
 
 
 CIPHER = {
@@ -155,6 +156,7 @@ register(
         exchanges=2,
         own_steps="stepsize / (k + 1)^decay: exact for decay in (1/2, 1], biased in proportion to the step for 0",
         refuses=refuses,
+        simulated=SIMULATED,
         otherwise=otherwise,
         leaks=LEAKS,
     )

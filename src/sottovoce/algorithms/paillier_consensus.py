@@ -14,7 +14,7 @@ whoever holds the key can read every value from the first message.
 from typing import Any
 
 from ..registry import Algorithm, doubly, register
-from .paillier import CIPHER, LEAKS, Keyed, State, differences, factors, keys, otherwise, refuses
+from .paillier import CIPHER, LEAKS, SIMULATED, Keyed, State, differences, factors, keys, otherwise, refuses
 
 
 def start(node: Any, x: Any) -> Any:
@@ -42,6 +42,7 @@ register(
         minimises=False,
         averages=True,
         refuses=refuses,
+        simulated=SIMULATED,
         otherwise=otherwise,
         leaks=LEAKS,
     )

@@ -146,5 +146,6 @@ register(
         leaks="Lengths, times and who talks to whom; the receiver reads everything; who may write can forge messages.",
         overrides=("wire",),
         floods=True,
+        simulated="what it costs and hides is worked out; the links of real nodes are sealed by TLS, so leave it out",
     )
 )
