@@ -49,7 +49,8 @@ def step(node: Any, s: State) -> State:
     size = norm(xp, g)
     better = size <= (1 - ENOUGH * s.length) * s.size
     either = lambda new, old: xp.where(better, new, old)
-    base, p = either(at, s.base), either(solved(xp, H, g), s.p)
+    sound = xp.where(better[:, None], H, xp.eye(node.coordinates)[:, :, None])  # a point that is left may be flat
+    base, p = either(at, s.base), either(solved(xp, sound, g), s.p)
     first = xp.minimum(1.0, REACH * (1 + norm(xp, base)) / xp.maximum(norm(xp, p), 1e-300))
     length = either(first, s.length / 2)
     return State(base - length * p, at, own, sums, base, p, length, either(size, s.size))
