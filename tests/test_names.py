@@ -57,7 +57,7 @@ def test_importing_is_light():
 
 
 def test_importing_is_quick():
-    """A fifth of a second on a machine of its own (`make bench` measures it); here, against NumPy's own import in the same process."""
+    """A fifth of a second on a quiet machine (`make bench` measures it); here, against NumPy's own import in the same process."""
     code = """
 import time
 began = time.process_time(); import numpy

@@ -82,13 +82,17 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr()
     assert json.loads(shown.out)["figures"][0]["name"] == "graphs"
     assert "1 of 1: figure 1, graphs" in shown.err
-    assert main(["reproduce", "--list"]) == 0
-    assert "graphs" in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in (["--list"], ["--help"]):
+        assert main(["reproduce", *words]) == 0
+        shown = capsys.readouterr().out
+        assert max(map(len, shown.splitlines())) <= 80
+        assert "graphs" in shown or "--quick" in shown
 
 
 # Claims
 
-CHEAP = ("ab-leak", "extra", "identical-views", "intermediate-states", "entire-domain", "lemma-2", "matrix", "theorem-5")
+CHEAP = ("ab-leak", "extra", "identical-views", "intermediate-states", "entire-domain", "lemma-2", "theorem-5")
 
 
 def test_every_claim_has_words_and_a_place_of_its_own():
@@ -118,14 +122,15 @@ def test_what_the_committed_page_says_is_what_is_found_now():
         assert claims()[name].check(True).verdict == verdicts[name], name
 
 
-def test_the_radius_of_the_ring_is_that_of_the_adviser():
-    problem, (R, C) = ring.problem(), ring.uniform(ring.two_way())
-    advice = sv.stepsize("push-pull", problem, ring.two_way())
-    assert ring.rate(problem, R, C, advice.good) == pytest.approx(advice.rate, abs=1e-6)
-    hub = ring.through_a_hub()
+def test_the_radius_of_the_ring_is_how_fast_it_goes():
+    """Of the hub's weights, and against a run; rows, columns and the least entry as Table II asks."""
+    problem, hub, step = ring.problem(), ring.through_a_hub(), 2.8e-4
     for name, axis in (("R", 1), ("C", 0)):
         assert np.abs(hub[name].sum(axis) - 1).max() < 1e-12
         assert hub[name][hub[name] > 0].min() == ring.ETA
+    result = sv.run("push-pull", problem, ring.one_way(), R=hub["R"], C=hub["C"], stepsize=step, iterations=2000, every=10)
+    radius = ring.rate(problem, hub["R"], hub["C"], step)
+    assert np.log(result.rate()) == pytest.approx(np.log(radius), rel=0.08)  # two modes are so close that they part late
 
 
 def test_a_hundred_digits_agree_with_fractions_and_with_float64():

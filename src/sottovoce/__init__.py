@@ -9,6 +9,9 @@ Parties that share no server minimise the sum of their private costs over a dire
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from . import accountant as accountant
 from . import errors as errors
 from . import graphs as graphs
@@ -43,3 +46,15 @@ from .stepsize import stepsize as stepsize
 from .transcript import Transcript as Transcript
 from .version import __version__ as __version__
 from .view import View as View
+
+if _TYPE_CHECKING:
+    from .peer.node import Node as Node
+
+
+def __getattr__(name: str) -> _Any:
+    """`Node` and what it needs are loaded when somebody asks for it."""
+    if name == "Node":
+        from .peer.node import Node
+
+        return Node
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

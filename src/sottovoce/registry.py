@@ -221,6 +221,7 @@ class Mechanism:
     floods: bool = False  # whether its start needs the graph's diameter (node.public.diameter)
     lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
     fits: Callable[..., str | None] = lambda parameters, task: None  # a reason to refuse a run as a whole, or None
+    cancels: bool = False  # whether it asks for node.cancelling
     together: Callable[..., bool] = lambda parameters: False  # whether all nodes must start at the same x^0
     breaks_invariant: bool = False
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # as an Algorithm's

@@ -15,9 +15,7 @@ SCHEMA = 1
 CLAIMS = "claims"  # typed among the names of figures
 
 
-def reproduce(
-    *names: Any, quick: bool = False, out: str | Path = "out", watch: Watch = lambda text: None
-) -> dict[str, Any]:  # fmt: skip
+def reproduce(*names: Any, quick: bool = False, out: str | Path = "out", watch: Watch = lambda text: None) -> dict[str, Any]:
     """Make the paper's figures, and those beyond it, and check its claims.
 
     names        figures by number or name (4, "convergence"), and "claims"; all of it if left out

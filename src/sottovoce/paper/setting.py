@@ -22,6 +22,8 @@ K, STEPSIZE = 3, 0.06
 PROBLEM = f"estimation:n={N},d={D},s={S},scale={SCALE},seed={SEED}"
 GRAPH = "paper-b"
 BALL = 10.0  # radius of the set that the compared methods project on
+HUANG = {"stepsize": 0.2, "q": 0.8, "p": 0.9, "within": f"ball:{BALL:g}"}  # of a grid, these show its trade-off best
+LOU = {"stepsize": 4.0, "spread": 5.0, "slowest": 5, "within": f"ball:{BALL:g}"}  # of a few stepsizes, the best one
 
 
 def problem() -> Problem:
@@ -43,6 +45,12 @@ def two_way() -> Graph:
 def told(**more: Any) -> dict[str, Any]:
     """The parameters of a figure in this setting."""
     return {"problem": PROBLEM, "graph": GRAPH, "seed": SEED, "stepsize": STEPSIZE, **more}
+
+
+def longest_gradient(problem: Problem) -> float:
+    """An upper bound in the ball, from curvature and the gradient at zero: what Laplace noise must be made for."""
+    at_zero = np.linalg.norm(problem.gradient(np.zeros((problem.n, problem.d))), axis=1)
+    return float((problem.smoothness * BALL + at_zero).max())
 
 
 def recorded(method: str, problem: Problem, graph: Graph, **options: Any) -> Transcript:

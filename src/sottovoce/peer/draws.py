@@ -48,6 +48,10 @@ class NodeDraws:
         words = np.concatenate([np.empty((0, coordinates, 4), np.uint64), *blocks])[..., None]
         return tuple(from_words(np, law, np.moveaxis(words, 2, 0), w) for w in which)
 
+    def kept(self, label: int) -> NodeDraws:
+        """The same numbers in every run of the same nodes, by a label that they agree on; what a node keeps to itself is new."""
+        return NodeDraws(self._me, self._private, self._keys, b"kept" + label.to_bytes(8, "big"), label)
+
     def _words(self, edge: tuple[int, int], stream: Stream, k: int, coordinates: int) -> Array:
         """Four 32-bit words a coordinate: (1, coordinates, 4)."""
         from cryptography.hazmat.primitives.ciphers import Cipher, modes

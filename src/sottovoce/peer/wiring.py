@@ -19,7 +19,7 @@ from .identity import Identity
 
 ROOM = 1 << 16  # bytes beyond the longest frame that a message of the link may have
 LEASE = 10_000  # milliseconds without a sign of life after which a connection counts as gone
-RETRY = {"period_init_ms": 50, "period_max_ms": 1000, "period_increase_factor": 2}
+RETRY = {"period_init_ms": 50, "period_max_ms": 250, "period_increase_factor": 2}
 
 # What must be so, whatever the library's defaults become: nobody is looked for, nothing is unpacked, no key but TLS's
 EFFECTIVE: dict[str, Any] = {

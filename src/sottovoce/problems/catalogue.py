@@ -217,5 +217,5 @@ def _number(path: str, line: int, column: str, text: str | None) -> float:
     except ValueError:
         number = float("nan")
     if not np.isfinite(number):
-        raise ProblemError(f"{path}, row {line}, column {column!r}: {text!r} is not a finite number")
+        raise ProblemError(f"{path}, row {line}, column {column!r}: what stands there is not a finite number")
     return number

@@ -21,10 +21,11 @@ from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
 from ..layout import Alone, Layout
 from ..ledger import Ledger
-from ..node import Values, Weight, Weights, each, grouped
+from ..node import Values, Weight, Weights, each, grouped, said
 from ..weights import Rule
-from .eager import active_of, diameter_of, values_of
+from .eager import active_of, diameter_of, pairs_of, values_of
 from .helpers import helper_numbers, share_of
+from .streams import Streams, streams_of
 from .tape import parts
 from .task import Task
 from .weigh import Rules, batches
@@ -70,6 +71,7 @@ class Own:
     draws: Draws
     mail: Any
     keeps: bool = True
+    streams: Streams | None = None
     ledgers: dict[tuple[int, int, int], Ledger] = field(default_factory=dict)
 
     @classmethod
@@ -93,6 +95,7 @@ class Own:
             task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize,
             task.problem.family if family is None else family,
             data, value, task.problem.d, task.step_parameters, draws, mail, task.keeps,
+            streams_of(pairs_of(task), layout, column.index),
         )  # fmt: skip
 
     def ledger(self, kind: int, call: int, part: int) -> Ledger:
@@ -154,17 +157,23 @@ class OneNode:
         own, mine = self.own, self.own.column if side == "column" else self.own.row
         given = own.active if tables is None else tables
         constant = np.ones((1, 1, 1)) if given is None else given[side == "column"]
+        if constant is None:
+            raise self._unknown(name, side)
         if own.schedule is not None and given is not None:
             constant = constant[own.schedule[max(self.k, 0)]]
         if place is None:
             return rule.weigh(np, mine.side, None, constant)
         if not (rule.pairwise or rule.side == side):
-            raise WeightError(f"node {own.me} needs the {side} part of {name}, which others draw; draw it on the side that uses it")
+            raise self._unknown(name, side)
         sender, receiver = mine.ends(rule.pairwise)
         coordinates = own.coordinates if rule.per_coordinate else 1
         source = own.draws.between if rule.pairwise else own.draws.four
         (raw,) = source(np, rule.law, place[0], self.k, sender, receiver, coordinates, (place[1],))
         return rule.weigh(np, mine.side, raw, constant)
+
+    def _unknown(self, name: str, side: str) -> WeightError:
+        who = f"node {self.own.me} needs the {side} part of {name}, which others draw"
+        return WeightError(f"{who}; draw it on the side that uses it")
 
     def shares(self, weight: Weight, side: str) -> tuple[Array, Array]:
         pair: Any = weight.entries
@@ -186,7 +195,7 @@ class OneNode:
         return came if isinstance(out, tuple) else came[0]
 
     def spread(self, v: Values) -> Values:
-        return each(lambda part: np.repeat(part, len(self.own.column.index) - 1, 0), v)
+        return each(lambda part: np.broadcast_to(part, (len(self.own.column.index) - 1, *part.shape[1:])), v)
 
     def hear(self, v: Values) -> Values:
         return self.exchange(self.spread(v))
@@ -309,6 +318,13 @@ class OneNode:
         out, inbox = (self._numbers("between", call, law, s[1:], r[1:], like, kept) for s, r in sides)
         return out, inbox
 
+    def cancelling(self, like: Array) -> Array:
+        """The words of my out-edges, from the streams that I share; over the in-edges of each receiver they sum to zero."""
+        call, size, shared = self._call(), like.shape[-2], self.own.streams
+        assert shared is not None  # the mechanism says that it cancels
+        whole, edges = np.zeros((1, shared.most * size, 1)), len(self.own.column.index) - 1
+        return shared.added(self._numbers("between", call, WORDS, shared.first, shared.second, whole), edges, size)
+
     def _call(self) -> int:
         self.calls += 1
         return self.calls - 1
@@ -341,19 +357,3 @@ class OneNode:
     @property
     def to_helper(self) -> Array:
         return helper_numbers(np, self.own.column.receiver[1:], self.own.n)
-
-
-def said(terms: tuple[tuple[Weight, Values], ...]) -> list[tuple[Any, Any, Values]]:
-    """What a pull sends, (weight, factor, value): a value goes out as it is, its sign and factor stay with whoever weighs it;
-    values with the same weight go out as their sum."""
-    groups: list[list[tuple[Weight, Values]]] = []
-    for weight, v in terms:
-        if weight.entries is not None:
-            if groups and groups[-1][-1][0].entries is weight.entries:
-                groups[-1].append((weight, v))
-            else:
-                groups.append([(weight, v)])
-    plain = lambda group: len(group) == 1 and isinstance(group[0][0].factor, int | float)
-    return [
-        (g[0][0].entries, g[0][0].factor, g[0][1]) if plain(g) else (g[0][0].entries, 1, grouped(tuple(g))[1][0][1]) for g in groups
-    ]

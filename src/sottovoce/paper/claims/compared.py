@@ -11,7 +11,6 @@ from ...errors import NotInstalled
 from ...registry import mechanism
 from ...run import run
 from .. import setting
-from ..figures.against_huang import HUANG, longest_gradient
 from ..item import UNCHECKED, Claim, Finding, judged, register
 
 
@@ -19,7 +18,7 @@ def trade_off(quick: bool) -> Finding:
     """Median errors from epsilon = 1 to a million, and without noise, beside the private algorithm."""
     runs, problem = 100 if quick else 1000, setting.problem()
     epsilons = (1.0, 10.0, 100.0, 1e3, 1e6, np.inf)
-    options: dict[str, Any] = {"iterations": 600, "runs": runs, "bound": longest_gradient(problem), **HUANG}
+    options: dict[str, Any] = {"iterations": 600, "runs": runs, "bound": setting.longest_gradient(problem), **setting.HUANG}
     errors = [float(np.median(run("huang", problem, setting.two_way(), epsilon=e, **options).final)) for e in epsilons]
     ours = run("private-gradient-tracking", problem, setting.graph(), K=setting.K, stepsize=setting.STEPSIZE, iterations=2000,
                runs=runs).final  # fmt: skip
@@ -37,7 +36,7 @@ def trade_off(quick: bool) -> Finding:
 def slower(quick: bool) -> Finding:
     """Iterations for each further digit, late in the run."""
     runs, lengths = 20 if quick else 200, (2000, 20_000)
-    options: dict[str, Any] = {"stepsize": 4.0, "iterations": lengths[1], "runs": runs, "every": 100}
+    options: dict[str, Any] = {**setting.LOU, "iterations": lengths[1], "runs": runs, "every": 100}
     found: dict[str, Any] = {}
     for reading in ("exact", "literal"):
         result = run("lou", setting.problem(), setting.graph(), reading=reading, **options)
@@ -74,8 +73,8 @@ def overhead(quick: bool) -> Finding:
     said = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
     return judged(
         ratios["Paillier links"] > 10 and ratios["Paillier descent"] > 10 and ratios["sealed links"] < 2,
-        f"bytes over an edge in an iteration: {said}, so {ratios['Paillier descent']:.0f} times as many with Paillier in the method "
-        "and some ten thousand times the computing (figure 11).", {"bytes": sizes},
+        f"bytes over an edge in an iteration: {said}, which is {ratios['Paillier descent']:.0f} times as many with Paillier in the "
+        "method. The times, which are others on every machine, are in figure 11.", {"bytes": sizes},
         "It holds for homomorphic encryption. Encryption as such is light: sealing the links (ChaCha20-Poly1305) adds 16 bytes a "
         "message, and against a wire-tapper that is all that Remark 7 needs.",
     )  # fmt: skip

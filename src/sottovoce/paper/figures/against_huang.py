@@ -18,7 +18,6 @@ from ..item import Figure, Numbers, Watch, register
 from ..looks import ERROR, curve, legend, note, spread
 
 EPSILONS = (0.1, 1.0, 10.0, 100.0)
-HUANG = {"stepsize": 0.2, "q": 0.8, "p": 0.9, "within": f"ball:{setting.BALL:g}"}
 OURS, NO_NOISE = "private, K = 3", "no noise"
 ITERATIONS, RUNS = 600, 1000
 
@@ -26,12 +25,12 @@ ITERATIONS, RUNS = 600, 1000
 def make(quick: bool, watch: Watch) -> Numbers:
     runs, problem = 100 if quick else RUNS, setting.problem()
     options: dict[str, Any] = {"iterations": ITERATIONS, "runs": runs, "seed": setting.SEED}
-    bound = longest_gradient(problem)
+    bound = setting.longest_gradient(problem)
     curves, spent = {}, {}
     for epsilon in (*EPSILONS, np.inf):
         name = NO_NOISE if np.isinf(epsilon) else f"ε = {epsilon:g}"
         watch(f"Huang, {name}, {runs} runs")
-        result = run("huang", problem, setting.two_way(), epsilon=epsilon, bound=bound, **HUANG, **options)
+        result = run("huang", problem, setting.two_way(), epsilon=epsilon, bound=bound, **setting.HUANG, **options)
         curves[name] = setting.thinned(result, spread(result.error), 200)
         spent[name] = None if result.spent is None else result.spent["epsilon"]
     watch(f"the private algorithm, {RUNS} runs, twice: the second time is measured")
@@ -39,7 +38,8 @@ def make(quick: bool, watch: Watch) -> Numbers:
     curves[OURS] = setting.thinned(ours, spread(ours.error), 200)
     early = ours.error[:, 10]
     tail = {"mean_over_median": float(early.mean() / np.median(early)), "share_of_ten_largest": _share(early)}
-    told = setting.told(K=setting.K, runs={"ours": RUNS, "huang": runs}, iterations=ITERATIONS, huang={**HUANG, "bound": bound})
+    huang = {**setting.HUANG, "bound": bound}
+    told = setting.told(K=setting.K, runs={"ours": RUNS, "huang": runs}, iterations=ITERATIONS, huang=huang)
     return {"parameters": told, "curves": curves, "spent": spent, "tail_at_10": tail, "timings": timings}
 
 
@@ -62,12 +62,6 @@ def _timed() -> tuple[Any, dict[str, Any]]:
 def _share(error: Any) -> float:
     """How much of the mean the ten largest of a thousand runs are."""
     return float(np.sort(error)[-10:].sum() / error.sum())
-
-
-def longest_gradient(problem: Any) -> float:
-    """An upper bound in the ball, from curvature and the gradient at zero: what the noise must be made for."""
-    at_zero = np.linalg.norm(problem.gradient(np.zeros((problem.n, problem.d))), axis=1)
-    return float((problem.smoothness * setting.BALL + at_zero).max())
 
 
 def draw(shown: Any, canvas: Any) -> None:

@@ -13,25 +13,24 @@ from .. import setting
 from ..item import Figure, Numbers, Watch, register
 from ..looks import ERROR, curve, legend, note, spread
 
-STEP, ITERATIONS = 4.0, 2000
+ITERATIONS = 2000
 OURS, EXACT, LITERAL = "private, K = 3", "Lou, reading that is exact", "Lou, as printed here"
 
 
 def make(quick: bool, watch: Watch) -> Numbers:
     runs = 20 if quick else 1000
     options: dict[str, Any] = {"iterations": ITERATIONS, "runs": runs, "seed": setting.SEED}
-    theirs: dict[str, Any] = {"stepsize": STEP, "within": f"ball:{setting.BALL:g}", "spread": 5.0, "slowest": 5}
-    asked = {
+    asked: dict[str, tuple[str, Any]] = {
         OURS: ("private-gradient-tracking", {"K": setting.K, "stepsize": setting.STEPSIZE}),
-        EXACT: ("lou", {"reading": "exact", **theirs}),
-        LITERAL: ("lou", {"reading": "literal", **theirs}),
+        EXACT: ("lou", {"reading": "exact", **setting.LOU}),
+        LITERAL: ("lou", {"reading": "literal", **setting.LOU}),
     }
     curves = {}
     for name, (method, own) in asked.items():
         watch(f"{name}, {runs} runs")
         result = run(method, setting.problem(), setting.graph(), **options, **own)
         curves[name] = setting.thinned(result, spread(result.error))
-    return {"parameters": setting.told(K=setting.K, runs=runs, iterations=ITERATIONS, lou=theirs), "curves": curves}
+    return {"parameters": setting.told(K=setting.K, runs=runs, iterations=ITERATIONS, lou=setting.LOU), "curves": curves}
 
 
 def draw(shown: Any, canvas: Any) -> None:

@@ -15,7 +15,6 @@ from ...run import run
 from .. import setting
 from ..item import Figure, Numbers, Watch, register
 from ..looks import curve, legend, note, numbers
-from .against_huang import HUANG, longest_gradient
 
 LEVELS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 NOISES = (10.0, 1.0, 0.1, 0.01, 1e-3)
@@ -25,9 +24,9 @@ NAMES = {"huang": "Huang", "tailoring": "tailoring", "tailoring-tracking": "tail
 
 def make(quick: bool, watch: Watch) -> Numbers:
     runs, problem = 10 if quick else 200, setting.problem()
-    bound = longest_gradient(problem)
+    bound = setting.longest_gradient(problem)
     shared: dict[str, Any] = {"runs": runs, "seed": setting.SEED}
-    once = {"iterations": 300, **HUANG, "bound": bound, **shared}
+    once = {"iterations": 300, **setting.HUANG, "bound": bound, **shared}
     long = {"iterations": 2000, "stepsize": 1.0, "bound": bound, **shared}
     asked: dict[str, list[tuple[str, Any, dict[str, Any]]]] = {
         "huang": [("huang", setting.two_way(), {"epsilon": e, **once}) for e in LEVELS],
