@@ -10,7 +10,7 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .cli_options import AUDITING, PLAYING, SETTING, Auditing, Json, Playing, Setting
+from .cli_options import AUDITING, PLAYING, SETTING, SOLVING, Auditing, Flag, Json, Playing, Setting, Solving
 from .errors import InputError, SottovoceError
 from .version import __version__
 
@@ -28,6 +28,18 @@ AUDITED = """Examples:
   sottovoce audit private-gradient-tracking --set K=3 --html report.html
   sottovoce audit ab --curious 1,2 --victims 0 --wiretap --json
   sottovoce audit kept/transcript
+"""
+
+REPRODUCED = """Examples:
+
+  sottovoce reproduce --quick
+  sottovoce reproduce 4 n100 claims --out figures
+"""
+
+SOLVED = """Examples:
+
+  sottovoce solve --problem least-squares:d=4 --graph complete:n=5
+  sottovoce solve --problem logistic:csv=records.csv,target=y,site=hospital --graph complete:n=6 --html audit.html
 """
 
 app = App(
@@ -57,6 +69,14 @@ def run(algorithm: str, /, *, playing: Playing = PLAYING) -> int:
     ran = work.run(algorithm, playing)
     views.show(work.facts(ran, playing), views.run, playing.json)
     return 0
+
+
+@app.command(help_epilogue=SOLVED)
+def solve(*, solving: Solving = SOLVING) -> int:
+    """Pick a method, solve, and say what that tells whom."""
+    from .cli_solve import solve
+
+    return solve(solving)
 
 
 @app.command(help_epilogue=COMPARED)
@@ -156,6 +176,32 @@ def demo(*, out: str = "out", json: Json = False) -> int:
     shown = demo(out)
     views.show(shown, views.demo, json)
     return 0 if all(claim["holds"] for claim in shown["claims"]) else 1
+
+
+@app.command(help_epilogue=REPRODUCED)
+def reproduce(*names: str, quick: Flag = False, out: str = "out", list: Flag = False, json: Json = False) -> int:
+    """Make the paper's figures anew and check its claims.
+
+    Parameters
+    ----------
+    names
+        Figures by number or name, and claims; all if none.
+    quick
+        Less of everything: minutes, not a quarter of an hour.
+    out
+        The folder for pictures, data and claims.md.
+    list
+        Say what there is, and stop.
+    """
+    from . import cli_paper as paper
+    from . import cli_views as views
+    from .paper.reproduce import listing, reproduce
+
+    if list:
+        views.show(listing(), paper.listing, json)
+        return 0
+    views.show(reproduce(*names, quick=quick, out=out, watch=paper.progress), paper.made, json)
+    return 0
 
 
 def _list(what: str, json: bool) -> int:

@@ -40,6 +40,8 @@ START, WEIGHTS, STEPSIZE, STEP, SETUP, KEPT = range(6)  # kinds of streams
 class Draws(Protocol):
     """What a player asks of a source."""
 
+    runs: Any  # the numbers of the runs, or how many there are
+
     def four(
         self, xp: Any, law: Law | str, stream: Stream, k: Any, sender: Any, receiver: Any, coordinates: int,
         which: tuple[int, ...] = (0, 1, 2, 3),
@@ -81,7 +83,7 @@ class CounterDraws:
         if xp is np:
             return _in_pieces(law, counter, key, which)
         words = philox(xp, counter, key)
-        return tuple(_number(xp, law, words, w) for w in which)
+        return tuple(from_words(xp, law, words, w) for w in which)
 
     between = common = four
 
@@ -112,7 +114,7 @@ def _in_pieces(law: Law | str, counter: tuple[Any, ...], key: Any, which: tuple[
     shape = np.broadcast_shapes(*(np.shape(c) for c in counter), key[0].shape)
     if np.prod(shape, dtype=float) <= 2 * BLOCK:
         words = philox(np, counter, key)
-        return tuple(_number(np, law, words, w) for w in which)
+        return tuple(from_words(np, law, words, w) for w in which)
     out = tuple(np.empty(shape, np.uint64 if law == WORDS else float) for _ in which)
     sender, receiver, when, runs = counter
     entries = max(1, BLOCK // int(shape[-1] * shape[-2]))
@@ -126,11 +128,12 @@ def _in_pieces(law: Law | str, counter: tuple[Any, ...], key: Any, which: tuple[
                 if law == UNIT:
                     unit(np, words[w], target[piece])
                 else:
-                    target[piece] = _number(np, law, words, w)
+                    target[piece] = from_words(np, law, words, w)
     return out
 
 
-def _number(xp: Any, law: Law | str, words: tuple[Any, ...], which: int) -> Any:
+def from_words(xp: Any, law: Law | str, words: Any, which: int) -> Any:
+    """One of the four numbers of each block, from its four 32-bit words: the same bits on every machine."""
     if law == UNIT:
         return unit(xp, words[which])
     if law == WORDS:  # sixty-four bits from two words

@@ -6,12 +6,17 @@
     │   ├── ProblemError                 costs, data, shapes
     │   ├── WeightError                  matrices, rules, eta
     │   ├── ParameterError               options and their ranges
+    │   ├── IdentityError                certificates, keys, signatures: who somebody is
     │   └── UnknownName                  no such algorithm, mechanism, graph or problem
     ├── NotInstalled (also an ImportError)   an extra is missing; the message is the command that installs it
     └── RunError                         a run that started and could not go on
+        ├── Refused                      a step met numbers that it must not go on with, such as one out of range
         ├── Diverged                     it left the finite numbers, or grew a million times
+        ├── OutOfRange                   a number does not fit the integers that it is to be sent as
         ├── InvariantBroken              the sum over all nodes is no longer what it must be
-        └── Overflow                     a number too large for the fixed point in which it is sent
+        ├── MessageRefused               what a neighbour sent is not what was agreed
+        ├── StoreError                   what a node keeps on its disk cannot be read, or not be written
+        └── Ended                        an operator has ended the run of real nodes; it can be resumed
 
 Every message says what was expected, what came and what to do.
 """
@@ -46,6 +51,10 @@ class ParameterError(InputError):
     """An option, or its range."""
 
 
+class IdentityError(InputError):
+    """A certificate, a key or a signature: somebody is not who they must be."""
+
+
 class UnknownName(InputError):
     """No such name; the nearest ones are suggested."""
 
@@ -74,13 +83,33 @@ class RunError(SottovoceError):
         self.result = result
 
 
+class Refused(RunError):
+    """A step met numbers that it must not go on with (one that does not fit the agreed fixed point, say)."""
+
+
 class Diverged(RunError):
     """Not finite, or a million times further away than when the random start ended."""
 
 
-class Overflow(RunError):
-    """A number too large for the fixed point in which it is sent."""
+class OutOfRange(RunError):
+    """A number does not fit the fixed-point integers that it is to be sent as."""
 
 
 class InvariantBroken(RunError):
     """A sum over all nodes that the algorithm promises was not kept (a wrong column, a lost message)."""
+
+
+class MessageRefused(RunError):
+    """What a neighbour sent is not what was agreed; `what` says in a word which check it failed."""
+
+    def __init__(self, what: str, message: str):
+        super().__init__(message)
+        self.what = what
+
+
+class StoreError(RunError):
+    """What a node keeps on its disk cannot be read, or cannot be written."""
+
+
+class Ended(RunError):
+    """An operator has ended the run of real nodes, by a deadline; what is on the disks can be resumed."""

@@ -10,6 +10,7 @@ axis, a real node plays with one. The verbs:
     exchange(out) -> in            the raw form, a payload an edge
     spread(v) -> out               the same value for each of my out-edges; hear(v) = exchange(spread(v))
     gather(in), collect(out)       sums over my in-edges, over my out-edges
+    largest(in)                    the largest over my in-edges, number by number; 0 where none is above 0
     turn(in) -> out                two-way graphs: what came from j is put where it goes to j
     gradient(x), hessian(x), prox(p, q), value     my private cost; what I contribute to a mean or a sum
     weights                        what the algorithm names, drawn for this iteration, and `stepsize`
@@ -18,7 +19,10 @@ axis, a real node plays with one. The verbs:
                                    a row for each of my in-edges; `kept=label`: the same in every run under that label
     cancelling(like) -> out        a row of uniform words for each of my out-edges, which over the in-edges of each receiver sum
                                    to zero mod 2^64; every two that send to the same receiver share a stream for it
-    k, me, degree, parameters, public, helper, xp
+    refuse(bad, why)               stop the run, and say why, where any of `bad` holds
+    contribute(v, grid) -> v       what I put into a sum that is opened to all (summing.py): v itself, unless a mechanism changes it
+    k, me, degree, parameters, public, xp
+    helper, to_helper              which helper I am, and which one each of my out-edges leads to; -1: a party
 
 A tuple for v rides in the same message with the same weights and comes back as a tuple. A mechanism is a `Layer`: it
 overrides some verbs and forwards the rest.
@@ -88,6 +92,7 @@ class StepNode(Protocol):
     parameters: Any
     public: Any
     helper: Any
+    to_helper: Any
     value: Any
     keeps: bool
 
@@ -101,7 +106,10 @@ class StepNode(Protocol):
     def hear(self, v: Values) -> Any: ...
     def gather(self, inbox: Array) -> Array: ...
     def collect(self, out: Array) -> Array: ...
+    def largest(self, inbox: Array) -> Array: ...
     def turn(self, inbox: Values) -> Any: ...
+    def refuse(self, bad: Array, why: str) -> None: ...
+    def contribute(self, values: Array, grid: Any) -> Array: ...
     def gradient(self, x: Array) -> Array: ...
     def hessian(self, x: Array) -> Array: ...
     def prox(self, p: Array, q: Any) -> Array: ...

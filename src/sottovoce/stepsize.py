@@ -59,13 +59,15 @@ def stepsize(
 
 def advise(task: Task, seed: int | None = None, runs: Any = None) -> Advice:
     """The same for a task that is prepared already; its own seed and runs unless given."""
+    if not task.algorithm.minimises:
+        return Advice(1.0, None, None, "the method takes no steps, so any will do")
     exact = task.problem.quadratic_model() is task.problem
     task = replace(task, problem=behind(task, task.seed if seed is None else seed, task.runs if runs is None else runs))
     beta = float(np.max(task.problem.smoothness, initial=0.0))
     if not beta > 0:
         return Advice(1.0, None, None, "these costs have no curvature, so any will do")
     if task.algorithm.own_steps is not None:
-        return Advice(1 / beta, None, None, f"the method's own rule, {task.algorithm.own_steps}; started at 1 / smoothness")
+        return _own(task, beta)
     kind = "quadratic" if exact else "linearised at the optimum"
     fresh = task.sequence is not None or any(drawn(rule) for rule in task.rules.values())
     sampled = f"growth of {'sampled products' if fresh else 'the recursion'}, {kind}"
@@ -89,6 +91,17 @@ def advise(task: Task, seed: int | None = None, runs: Any = None) -> Advice:
     assert exact.largest is not None  # the mean matrix is up to twice too hopeful
     how = f"half of what the mean weights allow, {kind}"
     return Advice(min(exact.good, 0.4 * exact.largest), exact.largest / 2, exact.rate, how)
+
+
+def _own(task: Task, beta: float) -> Advice:
+    """Where a method with a rule of its own starts."""
+    how, good_step = f"the method's own rule, {task.algorithm.own_steps}; started at", task.algorithm.good_step
+    if good_step is None:
+        return Advice(1 / beta, None, None, f"{how} 1 / smoothness")
+    mean = task.problem.hessian(task.problem.optimum).mean(0)
+    least = max(float(np.linalg.eigvalsh((mean + mean.T) / 2)[0]), 1e-6 * beta)
+    degree = len(task.graph.sender) / task.graph.n
+    return Advice(good_step(beta, least, degree), None, None, f"{how} what suits curvatures from {least:.3g} to {beta:.3g}")
 
 
 def _with_means(task: Task) -> Task:

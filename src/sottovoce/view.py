@@ -144,7 +144,9 @@ def view_of(transcript: Transcript, who: Iterable[int] | str) -> View:
     seen = np.array([member[s] or member[r] for s, r in transcript.edges])
     sent = {key: _only(m, seen) for key, m in transcript.sent.items()}
     draws = {key: d._replace(value=v) for key, d in transcript.draws.items() if (v := _known(transcript, d, member)) is not None}
-    states = {k: {name: _only(v, member) for name, v in leaves.items()} for k, leaves in transcript.states.items()}
+    mine = np.array([member[s] for s, _ in transcript.edges])
+    held = lambda v: _only(v, member if len(v) == n else mine)  # a node's state; what it holds for each of its out-edges
+    states = {k: {name: held(v) for name, v in leaves.items()} for k, leaves in transcript.states.items()}
     return View(header, coalition, sent, {}, draws, states, _costs(transcript.costs, coalition))
 
 
@@ -178,4 +180,4 @@ def _costs(problem: Any, coalition: tuple[int, ...]) -> dict[int, dict[str, Arra
     if problem is None or problem.quadratic_model() is not problem:
         return {}
     H, g = problem.hessian(np.zeros(problem.d)), problem.gradient(np.zeros(problem.d))
-    return {i: {"H": H[i], "b": -g[i]} for i in coalition}
+    return {i: {"H": H[i], "b": -g[i]} for i in coalition if i < problem.n}  # a helper has none

@@ -63,7 +63,8 @@ class Judge:
         for estimate, error in self._scored(view, victim, attack):
             word = word_for(estimate, error)
             if word is not None and victim in estimate.nodes:
-                yield estimate.asset, word, {**told, "error": float(error), "text": _told(estimate, word)}
+                group = {"nodes": list(estimate.nodes)} if len(estimate.nodes) > 1 else {}
+                yield estimate.asset, word, {**told, **group, "error": float(error), "text": _told(estimate, word)}
         measured = attack.measure(view, victim)
         if measured is not None and measured.declared and measured.bits >= 1:
             yield measured.asset, "NARROWED", {**told, "bits": measured.bits, "text": measured.text}
@@ -90,6 +91,10 @@ class Judge:
         told = beside.get((victim, asset), {})
         if asset != AFFINE:
             return Verdict(victim, asset, adversary, "NOT DECIDED", dict(told))
+        if self.view_of(adversary).header.get("opens"):  # the paper's theorems speak of other methods
+            evidence = self.witness(victim, () if isinstance(adversary, str) else adversary)
+            word = "NOT DECIDED" if evidence is None else "WITNESSED"
+            return Verdict(victim, asset, adversary, word, {**told, **(evidence or {})})
         if isinstance(adversary, str):
             sealed = self.view_of(adversary).wire  # the theorem speaks of links in the clear
             text = {} if sealed else {"text": standing_wiretap(self.graph, victim).equation}

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, Draws, Stream
-from ..errors import GraphError
+from ..errors import GraphError, Refused
 from ..laws import law as named_law
 from ..layout import CoSenders, Layout
 from ..node import Values, Weight, Weights, each, grouped
+from .helpers import helper_numbers
 from .tape import Tape
 from .weigh import Weigher
 
@@ -43,6 +44,8 @@ class Stage:
     values: Array | None = None
     reverse: Array | None = None
     diameter: int | None = None
+    helpers: int = 0
+    told_n: int | None = None  # how many parties a step is told that there are; None: as many as there are
     pairs: CoSenders | None = None
 
     @functools.cached_property
@@ -56,12 +59,12 @@ class EveryNode:
     """All nodes in iteration k (k = -1 is the set-up)."""
 
     keeps = True  # whether a promised total is restored when only rounding has moved it
-    helper = None
 
     def __init__(self, stage: Stage, k: Any, tape: Tape | None = None, kind: int = STEP):
         self.stage, self.k, self.tape, self.kind = stage, k, tape, kind
         self.xp, self.parameters, self.coordinates = stage.xp, stage.parameters, stage.coordinates
         self.promises: list[tuple[Array, Array, Array]] = []  # result, total, shift of each promised sum
+        self.refusals: list[tuple[Array, str]] = []  # compiled: where something is to be refused, and why
         self.calls = 0
 
     # weights -----------------------------------------------------------------------------------------------------
@@ -156,6 +159,9 @@ class EveryNode:
     def collect(self, out: Array) -> Array:
         return self.stage.sums.columns.sum(self._on_entries(out))
 
+    def largest(self, inbox: Array) -> Array:
+        return self.stage.sums.rows.largest(self._on_entries(inbox))
+
     def _on_entries(self, on_edges: Array) -> Array:
         layout = self.stage.layout
         full = self.xp.zeros((len(layout.source), *on_edges.shape[1:]), on_edges.dtype)
@@ -245,6 +251,20 @@ class EveryNode:
         nodes = self.xp.arange(1 if shared else layout.n)
         return nodes, nodes
 
+    # refusals and contributions ----------------------------------------------------------------------------------
+
+    def refuse(self, bad: Array, why: str) -> None:
+        """At once in NumPy; compiled, noted, and told after the chunk."""
+        where = 1 + self.xp.argmax(self.xp.any(bad, 1).reshape(-1))  # the first node and run, as one number above 0
+        where = self.xp.where(self.xp.any(bad), where, 0)
+        if self.xp is not np:
+            self.refusals.append((where, why))
+        elif where:
+            raise refused(self.k, int(where), bad.shape[-1], self.stage.draws.runs, why)
+
+    def contribute(self, values: Array, grid: Any) -> Array:
+        return values
+
     # public facts ------------------------------------------------------------------------------------------------
 
     @property
@@ -257,4 +277,24 @@ class EveryNode:
 
     @property
     def public(self) -> SimpleNamespace:
-        return SimpleNamespace(n=self.stage.layout.n, diameter=self.stage.diameter)
+        n = self.stage.told_n or self._parties
+        return SimpleNamespace(n=n, helpers=self.stage.helpers, diameter=self.stage.diameter)
+
+    @property
+    def _parties(self) -> int:
+        return self.stage.layout.n - self.stage.helpers
+
+    @property
+    def helper(self) -> Array:
+        return helper_numbers(self.xp, self.xp.arange(self.stage.layout.n), self._parties)
+
+    @property
+    def to_helper(self) -> Array:
+        return helper_numbers(self.xp, self.stage.layout.receiver, self._parties)
+
+
+def refused(k: Any, where: int, columns: int, runs: Array, why: str) -> Refused:
+    """The error of `refuse`; `where` counts nodes and runs from 1 on."""
+    node, column = divmod(where - 1, columns)
+    run = f", run {int(runs[column])}" if columns == len(runs) > 1 else ""
+    return Refused(f"{'set-up' if k < 0 else f'iteration {int(k) + 1}'}, node {node}{run}: {why}")

@@ -18,6 +18,7 @@ from ..family import Quadratic
 from ..problem import Problem
 from . import eager
 from .everynode import EveryNode
+from .helpers import helped
 from .stack import advance, begin, dressed
 from .task import Task
 from .weigh import BlockWeigher
@@ -71,8 +72,8 @@ class Linearised:
         self.task = replace(task, mechanisms=(), record=False)
         self.unit = float(np.max(task.problem.smoothness))  # only the product of stepsize and curvature matters
         self.data = (np.asarray(H) / self.unit, *(0 * np.asarray(r) for r in rest))
-        self.family = family
-        self.n, self.d = task.problem.n, task.problem.d
+        self.family = helped(family, task.helpers)
+        self.n, self.d = task.layout.n, task.problem.d
         zero = np.zeros((self.n, self.d, 1))
         self.rest = self._settled(self._begin(zero, 1))
         moved = self._begin(np.ones_like(zero) + np.arange(self.n)[:, None, None], 1)

@@ -1,15 +1,14 @@
 """One node: the verbs of a step for a node that has its own data and nothing else; its exchange really sends and waits.
 
-Arrays have the shapes (1, coordinate, 1) and (edge, coordinate, 1). What comes and goes passes through a mailbox with
-`send(edge, key, payload)` and `receive(edge, key)`: an edge is (sender, receiver), a key (iteration, phase), a payload a tuple
-of arrays. In `threads` the mailbox is a queue an edge; a real node brings another.
+Arrays have the shapes (1, coordinate, 1) and (edge, coordinate, 1). What comes and goes passes through a mailbox,
+`cross(key, out) -> came`: a key is (iteration, phase); `out` is a tuple of arrays with a row an out-neighbour, `came` the same with
+a row an in-neighbour, both sorted by the neighbour. In `threads` the mailbox has a queue an edge; a real node brings another.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -17,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
-from ..errors import GraphError, InvariantBroken, WeightError
+from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
-from ..layout import Alone, Layout
 from ..ledger import Ledger
 from ..node import Values, Weight, Weights, each, grouped, said
 from ..weights import Rule
 from .eager import active_of, diameter_of, pairs_of, values_of
+from .entries import Entries, Pair
+from .helpers import helper_numbers, share_of
 from .streams import Streams, streams_of
 from .tape import parts
 from .task import Task
@@ -32,27 +32,13 @@ from .weigh import Rules, batches
 Array = np.ndarray
 
 
-class Entries:
-    """A node's row or column: its own share first, then its edges, sorted by the other end."""
-
-    def __init__(self, layout: Layout, me: int, index: Array):
-        mine = layout.source == layout.target
-        self.index = np.concatenate([index[mine[index]], index[~mine[index]]])
-        self.sender, self.receiver, self.side = layout.source[self.index], layout.target[self.index], Alone(len(index))
-
-    def ends(self, pairwise: bool) -> tuple[Array, Array]:
-        """Sender and receiver as a draw is keyed: the same for both directions of a link if it is the pair's."""
-        if not pairwise:
-            return self.sender, self.receiver
-        return np.minimum(self.sender, self.receiver), np.maximum(self.sender, self.receiver)
-
-
 @dataclass
 class Own:
     """What a node has for a whole run."""
 
     me: int
-    n: int
+    n: int  # the parties; a number beyond is a helper's
+    helpers: int
     diameter: int | None
     row: Entries
     column: Entries
@@ -75,17 +61,24 @@ class Own:
     @classmethod
     def of(cls, task: Task, me: int, mail: Any) -> Own:
         """Node `me` of a task, run 0."""
-        layout, values = task.layout, values_of(task)
+        values, draws = values_of(task), CounterDraws(task.seed, task.runs[:1])
+        family, data = share_of(task.problem, me)
+        return cls.alone(task, me, data, None if values is None else values[me : me + 1], draws, mail, family)
+
+    @classmethod
+    def alone(cls, task: Task, me: int, data: Any, value: Array | None, draws: Draws, mail: Any, family: Any = None) -> Own:
+        """Node `me` with its own data and draws; nothing of a task is used that another node would have to say."""
+        layout = task.layout
         row, column = (Entries(layout, me, np.flatnonzero(ends == me)) for ends in (layout.target, layout.source))
         pick = lambda table, entries: table[..., entries.index, :, :1]
         tables = {name: (pick(table, row), pick(table, column)) for name, table in task.tables.items()}
         active = active_of(task)
         return cls(
-            me, task.graph.n, diameter_of(task), row, column, task.rules, tables,
+            me, task.problem.n, task.helpers, diameter_of(task), row, column, task.rules, tables,
             None if active is None else (pick(active, row), pick(active, column)), task.schedule,
-            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize, task.problem.family,
-            task.problem.only(me), None if values is None else values[me : me + 1], task.problem.d, task.step_parameters,
-            CounterDraws(task.seed, task.runs[:1]), mail, task.keeps,
+            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize,
+            task.problem.family if family is None else family,
+            data, value, task.problem.d, task.step_parameters, draws, mail, task.keeps,
             streams_of(pairs_of(task), layout, column.index),
         )  # fmt: skip
 
@@ -93,25 +86,9 @@ class Own:
         return self.ledgers.setdefault((kind, call, part), Ledger(self.n))
 
 
-class Pair:
-    """The entries of one weight at one node: its row part for a pull, its column part for a push, drawn when asked for."""
-
-    def __init__(self, entries: Callable[[str], Array], side: str):
-        self._entries, self.side = entries, side
-
-    row = functools.cached_property(lambda self: self._entries("row"))
-    column = functools.cached_property(lambda self: self._entries("column"))
-
-    def cut(self, _: Any = None) -> tuple[Array, Array]:
-        """My own share and my edges, on the side that chooses this weight."""
-        mine = self.column if self.side == "column" else self.row
-        return mine[:1], mine[1:]
-
-
 class OneNode:
     """One node in iteration k (k = -1 is the set-up)."""
 
-    helper = None
     xp = np
 
     def __init__(self, own: Own, k: int, kind: int = STEP):
@@ -173,12 +150,8 @@ class OneNode:
 
     def _cross(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
         """Rows of `out` go to my out-neighbours; what comes in has a row an in-neighbour."""
-        own, key = self.own, (self.k, self.phase)
         self.phase += 1
-        for j, receiver in enumerate(own.column.receiver[1:].tolist()):
-            own.mail.send((own.me, receiver), key, tuple(part[j : j + 1] for part in out))
-        came = [own.mail.receive((sender, own.me), key) for sender in own.row.sender[1:].tolist()]
-        return tuple(np.concatenate([part[:0], *rows]) for part, *rows in zip(out, *came, strict=True))
+        return self.own.mail.cross((self.k, self.phase - 1), out)
 
     def exchange(self, out: Values) -> Values:
         came = self._cross(parts(out))
@@ -253,6 +226,9 @@ class OneNode:
 
     collect = gather
 
+    def largest(self, inbox: Array) -> Array:
+        return inbox.max(0, keepdims=True, initial=0)
+
     def turn(self, inbox: Values) -> Values:
         if not np.array_equal(self.own.row.sender, self.own.column.receiver):
             raise GraphError("turn() needs a two-way graph: what came from j must find an edge to j")
@@ -274,6 +250,16 @@ class OneNode:
         if self.own.value is None:
             raise GraphError("this problem's nodes hold no value to average; use problems.average or problems.rendezvous")
         return self.own.value
+
+    # refusals and contributions ----------------------------------------------------------------------------------
+
+    def refuse(self, bad: Array, why: str) -> None:
+        if np.any(bad):
+            when = "set-up" if self.k < 0 else f"iteration {self.k + 1}"
+            raise Refused(f"{when}, node {self.own.me}: {why}")
+
+    def contribute(self, values: Array, grid: Any) -> Array:
+        return values
 
     # randomness and public facts ---------------------------------------------------------------------------------
 
@@ -325,4 +311,12 @@ class OneNode:
 
     @property
     def public(self) -> SimpleNamespace:
-        return SimpleNamespace(n=self.own.n, diameter=self.own.diameter)
+        return SimpleNamespace(n=self.own.n, helpers=self.own.helpers, diameter=self.own.diameter)
+
+    @property
+    def helper(self) -> Array:
+        return helper_numbers(np, [self.own.me], self.own.n)
+
+    @property
+    def to_helper(self) -> Array:
+        return helper_numbers(np, self.own.column.receiver[1:], self.own.n)

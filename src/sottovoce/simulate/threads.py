@@ -52,6 +52,21 @@ class Mail:
         raise RunError(f"node {edge[1]} waited {self.patience:g} s for message {key} (iteration, phase) from node {edge[0]}")
 
 
+class Box:
+    """One node's end of the mail: what `OneNode` crosses."""
+
+    def __init__(self, mail: Mail, own: Own):
+        self.mail = mail
+        self.out = [(own.me, receiver) for receiver in own.column.receiver[1:].tolist()]
+        self.ins = [(sender, own.me) for sender in own.row.sender[1:].tolist()]
+
+    def cross(self, key: tuple[int, int], out: tuple[Array, ...]) -> tuple[Array, ...]:
+        for j, edge in enumerate(self.out):
+            self.mail.send(edge, key, tuple(part[j : j + 1] for part in out))
+        came = [self.mail.receive(edge, key) for edge in self.ins]
+        return tuple(np.concatenate([part[:0], *rows]) for part, *rows in zip(out, *came, strict=True))
+
+
 def live(task: Task, own: Own) -> list[Array]:
     """The life of one node: its answer after every iteration, the start first."""
     acting = task.active(-1)
@@ -71,7 +86,9 @@ def play(task: Task, watch: Callable[[int], None] = lambda k: None, patience: fl
     if task.tolerance is not None:
         raise ParameterError("one node cannot tell when all have settled: leave tolerance out with a thread a node")
     mail, answers, failures = Mail(task.graph.edges, patience), {}, []
-    owns = [Own.of(task, i, mail) for i in range(task.graph.n)]
+    owns = [Own.of(task, i, None) for i in range(task.graph.n)]
+    for own in owns:
+        own.mail = Box(mail, own)
 
     def thread(own: Own) -> None:
         try:
@@ -91,7 +108,7 @@ def play(task: Task, watch: Callable[[int], None] = lambda k: None, patience: fl
     if failures:
         raise failures[0]
     shift = max((ledger.shift for own in owns for ledger in own.ledgers.values()), default=0.0)
-    return told(task, np.concatenate([np.stack(answers[i]) for i in range(task.graph.n)], 1), shift, watch)
+    return told(task, np.concatenate([np.stack(answers[i]) for i in range(task.problem.n)], 1), shift, watch)
 
 
 def told(task: Task, answers: Array, shift: float, watch: Callable[[int], None]) -> Played:

@@ -1,0 +1,1 @@
+"""One node as a process: protocol (no I/O), store (disk), link (Zenoh; memory for tests), identity."""

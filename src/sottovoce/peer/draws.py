@@ -1,0 +1,94 @@
+"""The randomness of a real node: nothing here can be given a seed.
+
+    what it keeps to itself           the operating system, anew each time
+    what both ends of an edge know    a stream of AES-256 in counter mode; the key by HKDF-SHA256 from the X25519 secret of the
+                                      two nodes and the roster's hash (hence the run), one key for each edge and stream; the
+                                      counter begins with the iteration
+    what everybody knows              the public seed of the roster
+
+A stream is read as the simulation's generator is: four 32-bit words for each coordinate, turned into numbers by exact tables,
+so that both ends hold the very same bits whatever their machines make of a logarithm.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from ..draws import CounterDraws, OsDraws, Stream, from_words
+from ..errors import NotInstalled, ParameterError
+from ..laws import Law
+
+Array = np.ndarray
+BOTH = (0, 1, 2, 3)
+
+
+class NodeDraws:
+    """One node's sources; `private` is its X25519 private key, `keys` everybody's public ones (32 bytes each)."""
+
+    runs = 1
+
+    def __init__(self, me: int, private: bytes, keys: tuple[bytes, ...], digest: bytes, seed: int):
+        self._me, self._keys, self._digest = me, keys, digest
+        self._private = private
+        self._mine, self._all = OsDraws(), CounterDraws(seed)
+        self.four, self.common = self._mine.four, self._all.common
+
+    def between(
+        self, xp: Any, law: Law | str, stream: Stream, k: Any, sender: Any, receiver: Any, coordinates: int,
+        which: tuple[int, ...] = BOTH,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """For each edge of mine what its other end gets too. A node with itself: known to it alone, the same each time."""
+        if np.ndim(k):
+            raise ParameterError("a node draws one iteration at a time")
+        pairs = zip(np.atleast_1d(sender).tolist(), np.atleast_1d(receiver).tolist(), strict=True)
+        blocks = [self._words((s, r), stream, int(k), coordinates) for s, r in pairs]
+        words = np.concatenate([np.empty((0, coordinates, 4), np.uint64), *blocks])[..., None]
+        return tuple(from_words(np, law, np.moveaxis(words, 2, 0), w) for w in which)
+
+    def kept(self, label: int) -> NodeDraws:
+        """The same for what outlasts a run: the label stands in for the roster's hash and for its seed."""
+        named = hashlib.sha256(b"sottovoce kept\0" + label.to_bytes(8, "big")).digest()
+        return NodeDraws(self._me, self._private, self._keys, named, label)
+
+    def _words(self, edge: tuple[int, int], stream: Stream, k: int, coordinates: int) -> Array:
+        """Four 32-bit words a coordinate: (1, coordinates, 4)."""
+        from cryptography.hazmat.primitives.ciphers import Cipher, modes
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES
+
+        start = (k + 1).to_bytes(8, "big") + bytes(8)
+        cipher = Cipher(AES(self._key(edge, stream)), modes.CTR(start)).encryptor()
+        return np.frombuffer(cipher.update(bytes(16 * coordinates)), "<u4").astype(np.uint64).reshape(1, coordinates, 4)
+
+    @functools.cached_property
+    def _key(self) -> Any:
+        """The key of an edge and a stream; each is worked out once."""
+        return functools.lru_cache(maxsize=4096)(self._derived)
+
+    def _derived(self, edge: tuple[int, int], stream: Stream) -> bytes:
+        try:
+            from cryptography.hazmat.primitives.hashes import SHA256
+            from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+        except ImportError:
+            raise NotInstalled("a node", "node") from None
+        if self._me not in edge:
+            raise ParameterError(f"node {self._me} cannot know what nodes {edge[0]} and {edge[1]} draw together")
+        other = edge[0] if edge[1] == self._me else edge[1]
+        label = b"sottovoce between\0" + b"".join(number.to_bytes(8, "big") for number in (*edge, *stream))
+        return HKDF(SHA256(), 32, self._digest, label).derive(self._secret(other))
+
+    def _secret(self, other: int) -> bytes:
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+        if other == self._me:
+            return self._private
+        return X25519PrivateKey.from_private_bytes(self._private).exchange(X25519PublicKey.from_public_bytes(self._keys[other]))
+
+    def __repr__(self) -> str:
+        return f"NodeDraws(node {self._me})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("the draws of a node hold its private key and are not written anywhere")
