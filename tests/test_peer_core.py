@@ -773,7 +773,7 @@ def test_keys_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
 def test_states_come_back_to_the_last_bit():
     rng = np.random.default_rng(0)
     value = (
-        Twice(rng.normal(size=(1, 3, 1)), rng.integers(0, 2**63, (2, 1, 1)).astype(np.uint64), np.arange(5, dtype=np.uint8), 1.5, None),
+        Twice(rng.normal(size=(1, 3, 1)), np.full((2, 1, 1), 2**63 + 1, np.uint64), np.arange(5, dtype=np.uint8), 1.5, None),
         [None, True, False, -7, 2**200, -(2**90), 0.1, np.float64(0.3), "word", b"\0\1", (), [], np.zeros((0, 4, 1))],
     )
     data = b"".join(encode(value))
@@ -817,7 +817,7 @@ def test_no_planted_number_is_found_anywhere(tmp_path, monkeypatch, caplog, capf
     sought = [np.float64(v).tobytes() for v in values.ravel()] + [str(plant)[:7].encode(), KEY, KEY.hex().encode(), *PRIVATE]
     everything = files + "\n".join(said).encode()
     assert not [one for one in sought if one in everything]
-    assert np.float64(plant).tobytes() in files + np.float64(plant).tobytes()  # the search finds what is there
+    assert any(sought[0] in frame for frames in rig.received.values() for frame in frames)  # the search finds what is there
 
 
 # draws -----------------------------------------------------------------------------------------------------------------
