@@ -17,7 +17,7 @@ from pathlib import Path
 from .measure import machine
 from .report import Row, table, write
 
-FIGURES = ("repetitions", "process", "ring", "sparse", "memory", "recording", "compiling")
+FIGURES = ("repetitions", "process", "ring", "sparse", "memory", "recording", "compiling", "nodes")
 ON_REQUEST = ("accelerator",)  # needs a machine that has one
 
 
