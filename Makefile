@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench soak docs clean
 
-demo: .venv/.demo            ## the paper's estimation problem, six algorithms, a table and a figure in out/
-	$(BIN)/sottovoce demo --out out
+demo: .venv/.demo            ## five real processes over mutual TLS, each killed once on the way, solve the paper's problem
+	$(BIN)/sottovoce demo
 
 test: .venv/.test            ## the test suite, under ten minutes on two cores
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
@@ -17,6 +17,9 @@ check: .venv/.check          ## lint, types, who may import whom
 
 bench: .venv/.test           ## the figures of docs/speed.md, as ratios within one run
 	$(BIN)/python -m bench
+
+soak: .venv/.test            ## real nodes for a long time: 100,000 iterations, 20 kills, a stopped process, mutated messages
+	$(BIN)/python -m bench.soak
 
 docs: .venv/.demo            ## write the generated tables and pictures of docs/ anew
 	$(BIN)/python tools/generate_docs.py
@@ -30,7 +33,7 @@ clean:
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
 .venv/.demo: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[plot]'
+	$(BIN)/python -m pip install --quiet --editable '.[node,plot]'
 	touch $@
 
 .venv/.test: .venv/bin/python pyproject.toml

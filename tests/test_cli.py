@@ -186,7 +186,7 @@ BAD = [
     (("run", "ab", "--problem", "least-squares:csv=sick.csv,target=y", "--graph", "cycle:2"), "row 3, column 'b'"),
     (("compare", "ab", "ab"), "twice"),
     (("stepsize", "ab:stepsize=1"), "leave it out"),
-    (("demo", "--out", "no/out"), "no/out"),
+    (("demo", "--simulate", "--out", "no/out"), "no/out"),
 ]
 
 
@@ -221,7 +221,7 @@ def test_without_matplotlib(call, monkeypatch, tmp_path):
     code, _, err = call("run", "ab", "--plot", "error.png", *QUICK)
     assert code == 1
     assert "sottovoce[plot]" in err
-    code, out, _ = call("demo")
+    code, out, _ = call("demo", "--simulate")
     assert code == 0
     assert "sottovoce[plot]" in out
     assert not list(tmp_path.iterdir())
@@ -229,7 +229,7 @@ def test_without_matplotlib(call, monkeypatch, tmp_path):
 
 def test_demo(call, tmp_path):
     pytest.importorskip("matplotlib")
-    code, out, _ = call("demo", "--json")
+    code, out, _ = call("demo", "--simulate", "--json")
     facts = json.loads(out)
     assert code == 0
     assert len(facts["methods"]) == 6

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.cli import main
 from sottovoce.errors import GraphError, ParameterError, ProblemError, UnknownName, WeightError
 
 reference = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("reference.py"))))
@@ -25,6 +26,7 @@ SETTINGS = [
     ("push-sum", B, {"K": 0, "C": "paper"}),
     ("push-sum", B, {"K": 20, "law": "cauchy"}),
     ("push-sum", B, {"K": 1, "messages": "drawn", "scale": 1e6}),
+    ("push-sum", B, {"K": 5, "messages": "drawn", "scale": 1e-12}),
     ("push-sum", TURNS, {"K": 3}),
     ("manitara", B, {"K": 2, "scale": 1e6}),
     ("manitara", B, {"C": "doubly", "law": "laplace"}),
@@ -49,9 +51,9 @@ def test_the_mean_is_exact(by, graph, given):
     assert np.array_equal(result.optimum, sv.problems.average(VALUES).optimum)
 
 
-@pytest.mark.parametrize("messages", ["weighted", "drawn"])
-def test_push_sum_by_its_equations(messages):
-    t = mean(B, "push-sum", K=3, messages=messages, iterations=12, record=True).transcript
+@pytest.mark.parametrize(("messages", "scale"), [("weighted", 2.0), ("drawn", 50.0)])
+def test_push_sum_by_its_equations(messages, scale):
+    t = mean(B, "push-sum", K=3, messages=messages, scale=scale, iterations=12, record=True).transcript
     for run in range(3):
         s, v = VALUES, np.ones((5, 1))
         for k in range(12):
@@ -59,9 +61,9 @@ def test_push_sum_by_its_equations(messages):
             assert np.allclose(C.sum(1), 1)
             sent = t.sent[k, 0][..., run]
             for (i, l), message in zip(t.edges, sent, strict=True):
-                expected = C[:, l, i] * s[i] if k >= 3 or messages == "weighted" else C[:, l, i]
+                expected = C[:, l, i] * (s[i] if k >= 3 or messages == "weighted" else 50.0)
                 assert np.allclose(message[:2], expected, atol=1e-13)
-            given = reference.times(C, s) if k >= 3 or messages == "weighted" else s - 1 + reference.times(C, np.ones_like(s))
+            given = reference.times(C, s) if k >= 3 or messages == "weighted" else s + 50 * (C.sum(2).T - 1)
             s, v = given, v if k < 3 else C[0] @ v
             assert np.allclose(t.states[k]["x"][..., run], s / v, atol=1e-12)
         assert sent.shape[1] == 3
@@ -187,3 +189,19 @@ def test_a_mean_needs_values_and_is_no_sum(by):
     with pytest.raises(ParameterError, match="starts at the nodes' values, so x0 would do nothing"):
         sv.average(VALUES, TWO_WAY, by=by, x0=VALUES)
     assert "takes no steps" in str(sv.stepsize(by, sv.problems.average(VALUES), TWO_WAY))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "push-sum --problem average:n=5,d=2 --graph paper-b --set K=3 --set messages=drawn",
+        "mo-murray --problem rendezvous --graph star:n=5 --set law=laplace",
+        "pdmm --problem average --graph star:n=5 --set scale=5 --mechanism function-sharing:curvature=0,slope=2",
+        "extra --problem estimation --graph star:n=5 --mechanism correlated-noise:decay=3",
+    ],
+)
+def test_from_the_command_line(words, capsys):
+    assert main(["run", *words.split(), "--iterations", "500"]) == 0
+    out = capsys.readouterr().out
+    assert float(out.split("final error")[1].split()[0]) < (1e-5 if "extra" in words else 1e-12)
+    assert "leaks" in out

@@ -47,23 +47,61 @@ def test_admm_by_its_equations():
         assert np.allclose(x, t.trajectory[k + 1, 0], atol=1e-12)
 
 
+def original(edges, H, b, z, c, relaxation, iterations):
+    """PDMM with the signs B of the papers, and every dual at its own node: x after each iteration."""
+    n, d = b.shape
+    near, B = [[j for i, j in edges if i == node] for node in range(n)], {(i, j): 1 if i < j else -1 for i, j in edges}
+    xs = []
+    for _ in range(iterations):
+        pulls = [sum(B[i, j] * z[i, j] for j in near[i]) for i in range(n)]
+        x = [np.linalg.solve(H[i] + c * len(near[i]) * np.eye(d), b[i] - pulls[i]) for i in range(n)]
+        y = {(i, j): z[i, j] + 2 * c * B[i, j] * x[i] for i, j in edges}
+        z = {(i, j): (1 - relaxation) * z[i, j] + relaxation * y[j, i] for i, j in edges}
+        xs.append(x)
+    return np.array(xs)
+
+
 @pytest.mark.parametrize("relaxation", [1.0, 0.5])
 def test_pdmm_by_its_equations(relaxation):
-    """With the signs B of the papers, and every dual at its own node."""
     H, b, _ = P.data
     result = sv.run("pdmm", P, TWO_WAY, stepsize=0.5, iterations=20, record=True, relaxation=relaxation)
     t, c = result.transcript, 2.0
-    B = {(i, j): 1 if i < j else -1 for i, j in t.edges}
     x, drawn = result.trajectory[0, 0], t.draws["draw-0", -1].value[:, :, 0]
-    z = {(i, j): B[i, j] * (drawn[e] - c * x[j]) for e, (i, j) in enumerate(t.edges)}
     assert np.array_equal(t.sent[-1, 0][:, :, 0], np.hstack([drawn, [x[i] for i, _ in t.edges]]))
+    z = {(i, j): (1 if i < j else -1) * (drawn[e] - c * x[j]) for e, (i, j) in enumerate(t.edges)}
+    xs = original(t.edges, H, b, z, c, relaxation, 20)
+    assert np.allclose(xs, result.trajectory[1:, 0], rtol=1e-12, atol=1e-9)
+    for k in range(20):  # x alone, the same to all
+        assert np.allclose(t.sent[k, 0][:, :, 0], [xs[k, i] for i, _ in t.edges], rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("graph", [TWO_WAY, sv.graphs.star(5)])
+def test_a_shift_of_two_neighbours_gradients_leaves_no_trace(graph):
+    """Costs f_0 + shift.x and f_3 - shift.x with other duals of their link: the same x for ever, on a tree too."""
+    H, b, _ = P.data
+    rng, shift = np.random.default_rng(0), np.array([7.0, -30.0])
+    z = {edge: 100 * rng.normal(size=2) for edge in graph.edges}
+    other = {**z, (0, 3): z[0, 3] - shift, (3, 0): z[3, 0] - shift}  # B_03 z_0|3 falls, B_30 z_3|0 rises
+    moved = b - np.outer([1, 0, 0, -1, 0], shift)
+    for relaxation in (1.0, 0.5):
+        one, two = (original(graph.edges, H, *costs, 2.0, relaxation, 60) for costs in ((b, z), (moved, other)))
+        assert np.abs(one - two).max() < 1e-11
+
+
+def test_what_is_said_to_leak_is_read():
+    """A node and all its neighbours are heard: ADMM shows the gradient, PDMM its increments."""
+    c, degree = 2.0, np.array([len(near) for near in NEAR])[:, None]
+    around = lambda x: np.array([sum(x[j] for j in near) for near in NEAR])
+    x = sv.run("admm", P, TWO_WAY, stepsize=0.5, iterations=20, record=True).trajectory[:, 0]
+    dual = 0
     for k in range(20):
-        pulls = [sum(B[i, j] * z[i, j] for j in NEAR[i]) for i in range(5)]
-        x = [np.linalg.solve(H[i] + c * len(NEAR[i]) * np.eye(2), b[i] - pulls[i]) for i in range(5)]
-        y = {(i, j): z[i, j] + 2 * c * B[i, j] * x[i] for i, j in t.edges}
-        z = {(i, j): (1 - relaxation) * z[i, j] + relaxation * y[j, i] for i, j in t.edges}
-        assert np.allclose(x, result.trajectory[k + 1, 0], rtol=1e-12, atol=1e-9)
-        assert np.allclose(t.sent[k, 0][:, :, 0], [x[i] for i, _ in t.edges], rtol=1e-12, atol=1e-9)  # x alone, to all
+        read = c * (degree * x[k] + around(x[k])) - dual - 2 * c * degree * x[k + 1]
+        assert np.allclose(read, P.gradient(x[k + 1]), atol=1e-11)
+        dual = dual + c * (degree * x[k + 1] - around(x[k + 1]))
+    x = sv.run("pdmm", P, TWO_WAY, stepsize=0.5, iterations=20, record=True).trajectory[:, 0]
+    for k in range(1, 18):
+        read = 2 * c * (around(x[k + 1]) - degree * x[k]) - c * degree * (x[k + 2] - x[k])
+        assert np.allclose(read, P.gradient(x[k + 2]) - P.gradient(x[k]), rtol=1e-9, atol=1e-9)
 
 
 def test_the_perturbation_stays_and_harms_nothing():

@@ -273,6 +273,24 @@ def test_tailoring_with_tracking_converges_on_a_digraph():
     assert still.spent is None
 
 
+def test_weights_that_are_drawn_count_as_if_nothing_were_forgotten():
+    """Then no share is known beforehand: S adds up, and for the tracker X adds up what S moves."""
+    given = {"stepsize": 0.3, "iterations": 50, "bound": 3.0, "noise": 2.0, "mixing_decay": 0.7, "growth": 0.1}
+    taken, noise = 0.3 / np.arange(1, 51) * 2 * math.sqrt(2) * 3, 2 * np.arange(1, 51) ** 0.1
+    S = np.concatenate([[0], np.cumsum(taken)[:-1]])
+    links = sv.run("tailoring", P, RING, W="links", **given)
+    assert np.isclose(links.spent["epsilon"], (S / noise).sum(), rtol=1e-12)
+    assert links.spent["epsilon"] > sv.run("tailoring", P, RING, **given).spent["epsilon"]
+    X = np.concatenate([[0], np.cumsum(taken + S * np.arange(1, 51) ** -0.9)[:-1]])
+    drawn = sv.run("tailoring-tracking", P, RING, R="paper", C="paper", **given)
+    assert np.isclose(drawn.spent["epsilon"], ((S + X) / noise).sum(), rtol=1e-12)
+    assert drawn.spent["epsilon"] > sv.run("tailoring-tracking", P, RING, **given).spent["epsilon"]
+    once = {"R": "paper:fresh=false", "C": "paper:fresh=false"}
+    runs = sv.run("tailoring-tracking", P, RING, runs=3, **once, **given)  # other weights in each run
+    assert runs.spent == drawn.spent
+    assert sv.run("tailoring-tracking", P, RING, **once, **given).spent["epsilon"] < drawn.spent["epsilon"]
+
+
 def test_sequences_outside_the_theory_are_refused():
     for method in ("tailoring", "tailoring-tracking"):
         graph = RING
@@ -326,8 +344,9 @@ def test_the_basis_is_orthonormal_on_the_box():
     area = np.outer(weights, weights) * (HIGH - LOW).prod() / 4
     values = np.array([[[wave(r, np.array([u, v])) for v in points[1]] for u in points[0]] for r in [(0, 0), *RANKS]])
     assert np.allclose(np.einsum("kuv,luv,uv->kl", values, values, area), np.eye(10), atol=1e-12)
-    assert basis(3, 2).tolist() == [list(r) for r in RANKS]
-    assert len(basis(2, 4)) == math.comb(6, 2) - 1
+    ranks = [tuple(int(m[w == c].sum()) for c in range(2)) for w, m in zip(*basis(3, 2), strict=True)]
+    assert ranks == RANKS
+    assert len(basis(2, 4)[0]) == math.comb(6, 2) - 1
 
 
 def test_an_exact_method_finds_the_minimiser_of_the_bent_sum_and_stays_there():
@@ -408,6 +427,9 @@ def test_nozari_refuses():
     refused("nozari: within=box:0..1 does not contain the minimiser", **bent(within="box:0..1"))
     refused(r"nozari: within=.* no set for this problem of 2 unknowns", **bent(within=sv.Box((0, 0, 0), 1)))
     refused("order=100 in 2 coordinates makes 5,150 basis functions, and at most 5,000", **bent(order=100))
+    wide = sv.problems.average(np.arange(75.0).reshape(5, 15))
+    refused("on box:-1000..1000 in 15 coordinates a function of unit norm is not even 1e-10 high", problem=wide,
+            **bent(order=1, within="box:-1000..1000"))  # fmt: skip
     refused("both change gradient, hessian, prox", method="ab", mechanisms=("nozari", "nozari"))
     for bad in (0, -1, math.nan, "much"):
         with pytest.raises(ParameterError, match="epsilon must be a number above 0, or inf"):

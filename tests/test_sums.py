@@ -277,6 +277,8 @@ def test_newton_is_damped_where_its_full_step_runs_away():
     assert abs(x) > 1e3  # Newton's own
     result = sv.run("private-newton", problem, B, iterations=25)
     assert result.final[0] < 1e-9
+    far = sv.Problem(gradient=lambda x, c: np.tanh((x - c) / 10), data=[np.array([c]) for c in 80 + centres], d=1)
+    assert sv.run("private-newton", far, B, iterations=40).final[0] < 1e-9  # a full step is 1e7 long
 
 
 def problems_for_gradients():
@@ -418,6 +420,14 @@ def test_solve_picks_a_method_and_says_why(problem, private, method):
     assert first.startswith(method)
     assert second == f"What that tells: {algorithm(method).leaks}"
     assert result.audit is None
+
+
+def test_solve_masks_costs_where_a_sum_is_too_much_to_carry():
+    from sottovoce.solving import plan
+
+    problem = sv.problems.quadratic(np.broadcast_to(np.eye(20), (2000, 20, 20)), np.ones((2000, 20)))
+    assert plan(problem, sv.graphs.ring(2000), "strong", True).why.startswith("gradient-tracking with function-masks: the network")
+    assert plan(LEAST, sv.GraphSequence([B]), "strong", True).method == "ab-tv"
 
 
 def test_solve_audits_what_it_played(tmp_path):

@@ -9,6 +9,9 @@ Parties that share no server minimise the sum of their private costs over a dire
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from . import accountant as accountant
 from . import errors as errors
 from . import graphs as graphs
@@ -19,8 +22,10 @@ from .auditing import audit_transcript as audit_transcript
 from .auditor.report import Report as Report
 from .averaging import average as average
 from .graph import Graph as Graph
+from .masks import MaskBook as MaskBook
 from .paper.reproduce import reproduce as reproduce
 from .problem import Problem as Problem
+from .protection import protection as protection
 from .registry import Algorithm as Algorithm
 from .registry import Mechanism as Mechanism
 from .registry import Parameter as Parameter
@@ -41,3 +46,15 @@ from .stepsize import stepsize as stepsize
 from .transcript import Transcript as Transcript
 from .version import __version__ as __version__
 from .view import View as View
+
+if _TYPE_CHECKING:
+    from .peer.node import Node as Node
+
+
+def __getattr__(name: str) -> _Any:
+    """`Node` and what it needs are loaded when somebody asks for it."""
+    if name == "Node":
+        from .peer.node import Node
+
+        return Node
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

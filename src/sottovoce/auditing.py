@@ -28,6 +28,7 @@ from .problem import Problem
 from .registry import Algorithm, algorithm
 from .run import run, usual
 from .sequence import as_graph
+from .simulate.helpers import joined
 from .simulate.task import applied
 from .transcript import Transcript
 from .view import WIRE, Truth, View, truth_of, view_of
@@ -52,9 +53,10 @@ def audit(
     The other options are those of `run`; 300 iterations, or as many as the method takes, unless given. The rehearsal uses a
     simulation seed, and the report says so.
     """
-    if isinstance(network := as_graph(graph), Graph):
-        asked(network, network.n, curious, at_most, victims)  # refused before anything is played
     method = algorithm(method)
+    if isinstance(network := as_graph(graph), Graph):
+        everybody = joined(network, method.helpers, False)  # a helper may be curious too
+        asked(everybody, network.n, curious, at_most, victims)  # refused before anything is played
     iterations = usual(method, iterations, ITERATIONS)
     result = run(
         method, problem, graph, stepsize=stepsize, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,

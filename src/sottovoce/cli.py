@@ -10,7 +10,20 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .cli_options import AUDITING, PLAYING, SETTING, SOLVING, Auditing, Flag, Json, Playing, Setting, Solving
+from .cli_options import (
+    AUDITING,
+    FOUNDING,
+    PLAYING,
+    SETTING,
+    SOLVING,
+    Auditing,
+    Flag,
+    Founding,
+    Json,
+    Playing,
+    Setting,
+    Solving,
+)  # fmt: skip
 from .errors import InputError, SottovoceError
 from .version import __version__
 
@@ -28,6 +41,11 @@ AUDITED = """Examples:
   sottovoce audit private-gradient-tracking --set K=3 --html report.html
   sottovoce audit ab --curious 1,2 --victims 0 --wiretap --json
   sottovoce audit kept/transcript
+"""
+FOUNDED = """Examples:
+
+  sottovoce init five --set K=3
+  sottovoce init clinics --graph links.csv --problem own:d=4 --stepsize 0.01 --host a=a.example.org:7440
 """
 
 REPRODUCED = """Examples:
@@ -161,21 +179,121 @@ def problems(*, json: Json = False) -> int:
     return _list("problems", json)
 
 
-@app.command
-def demo(*, out: str = "out", json: Json = False) -> int:
-    """Show the paper's algorithm beside five others, and the claims it bears out.
+@app.command(help_epilogue=FOUNDED)
+def init(folder: str, /, *, founding: Founding = FOUNDING) -> int:
+    """Make a federation: a folder a node, certificates, what all share.
 
     Parameters
     ----------
-    out
-        The folder for the figure.
+    folder
+        A new folder.
     """
-    from . import cli_views as views
-    from .demo import demo
+    from . import cli_nodes as nodes
+    from .cli_views import show
 
-    shown = demo(out)
-    views.show(shown, views.demo, json)
-    return 0 if all(claim["holds"] for claim in shown["claims"]) else 1
+    show(nodes.init(folder, founding), nodes.show_init, founding.json)
+    return 0
+
+
+@app.command
+def check(file: str = "node.toml", /, *, patience: float = 3.0, json: Json = False) -> int:
+    """Say whether a node is ready: certificate, peers, graph, roster.
+
+    Parameters
+    ----------
+    file
+        Its node.toml, or the folder that holds it.
+    patience
+        Seconds for each neighbour.
+    """
+    from . import cli_nodes as nodes
+    from .cli_views import show
+
+    facts = nodes.check(file, patience)
+    show(facts, nodes.show_check, json)
+    return 0 if facts["good"] else 1
+
+
+@app.command
+def node(file: str = "node.toml", /, *, deadline: float | None = None, json: Json = False) -> int:
+    """Run one node; ctrl-c is safe, and the same command goes on.
+
+    Parameters
+    ----------
+    file
+        Its node.toml, or the folder that holds it.
+    deadline
+        End the run for all after so many seconds of this process; it can be resumed.
+    """
+    from . import cli_nodes as nodes
+    from .cli_views import show
+
+    show(nodes.node(file, deadline, json), nodes.show_node, json)
+    return 0
+
+
+@app.command
+def up(folder: str, /, *, json: Json = False) -> int:
+    """Run all nodes of a federation on this machine, a process each.
+
+    Parameters
+    ----------
+    folder
+        As init made it.
+    """
+    from . import cli_nodes as nodes
+    from .cli_views import show
+
+    show(nodes.up(folder, json), nodes.show_up, json)
+    return 0
+
+
+@app.command
+def rehearse(folder: str, /, *, seed: int = 0, runs: int = 1, save: str | None = None, json: Json = False) -> int:
+    """Simulate exactly what up would do; seeded, and stamped so.
+
+    Parameters
+    ----------
+    folder
+        As init made it.
+    seed
+        The same seed gives the same numbers.
+    runs
+        Repetitions with other random numbers.
+    save
+        Write the result into this folder.
+    """
+    from . import cli_nodes as nodes
+    from .cli_views import show
+
+    show(nodes.rehearse(folder, seed, runs, save), nodes.show_rehearse, json)
+    return 0
+
+
+@app.command
+def demo(*, simulate: Flag = False, out: str = "out", json: Json = False) -> int:
+    """Five real nodes, killed on the way, solve the paper's problem.
+
+    Parameters
+    ----------
+    simulate
+        Instead, simulate six methods side by side: a table, a figure and the claims it bears out.
+    out
+        The folder for the figure of --simulate.
+    """
+    if simulate:
+        from . import cli_views as views
+        from .demo import demo
+
+        shown = demo(out)
+        views.show(shown, views.demo, json)
+        return 0 if all(claim["holds"] for claim in shown["claims"]) else 1
+    from . import cli_nodes as nodes
+    from .cli_views import show
+
+    facts = nodes.demo(json)
+    show(facts, nodes.show_demo, json)
+    return 0 if facts["good"] else 1
 
 
 @app.command(help_epilogue=REPRODUCED)

@@ -114,5 +114,35 @@ class Solving:
     json: Json = False
 
 
-SOLVING = Solving()
-PLAYING, SETTING, AUDITING = Playing(), Setting(), Auditing()  # all defaults
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Founding:
+    """What the nodes agree on, and where they are."""
+
+    graph: Annotated[tuple[str, ...], Parameter(show_default=False)] = ("paper-b",)
+    """Links, or several: a public schedule."""
+    algorithm: str = "private-gradient-tracking"
+    """Its name, with parameters if you like."""
+    set: Words = ()
+    """Its parameter or weights, K=3; repeatable."""
+    mechanism: Words = ()
+    """Around it, NAME:KEY=VALUE,...; repeatable."""
+    problem: str = "estimation"
+    """A ready one, or own:d=3: each fills in its cost."""
+    stepsize: str = "auto"
+    """auto (ready problems), a number, or one a node."""
+    iterations: int = 1000
+    """So many."""
+    tolerance: float | None = None
+    """Stop when nobody moves by more; that leaks."""
+    host: Words = ()
+    """NAME=HOST:PORT, or NAME=hidden; repeatable."""
+    port: int = 7440
+    """The first on this machine; 0: free ones."""
+    days: int = 365
+    """How long certificates are valid."""
+    json: Json = False
+
+
+PLAYING, SETTING, AUDITING, SOLVING, FOUNDING = Playing(), Setting(), Auditing(), Solving(), Founding()  # all defaults

@@ -2,13 +2,17 @@
 
 Each class is a linear space of functions: a mask is a vector of coefficients, standard normal, and the sum of masks has the sum of
 their coefficients. `Quadratics`: x'Sx/2 + t'x with S symmetric, sd `scale` off its diagonal, sqrt(2) times that on it (so that no
-direction is special) and in t. `Features`: amplitude sqrt(2/m) sum_j a_j cos(w_j.x + phase_j), which for many features m follows a
-Gaussian process with the Matern-7/2 kernel: w = z sqrt(7/chi^2_7)/length, frequencies and phases the same for everybody.
+direction is special) and in t. `Features`: amplitude sqrt(2/m) sum_j a_j v_j cos(w_j.x + phase_j), frequencies and phases the same
+for everybody, which for many features m follows a Gaussian process with the Matern-7/2 kernel. That kernel's frequencies follow
+Student's t with 7 degrees of freedom; drawn from it, the rare high ones are missing, and with them what hides fine detail. So
+they are drawn from a Cauchy law, w = z / (|z_0| length), and each counts v = sqrt(density of t / density of Cauchy): the same
+kernel, and its budget with a hundredth of the features.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,7 +22,7 @@ import numpy as np
 from .errors import ParameterError
 
 Array = Any
-DEGREES = 7  # twice the smoothness 7/2: features of a Matern kernel have frequencies that follow Student's t
+DEGREES = 7  # twice the smoothness 7/2: the frequencies of a Matern kernel follow Student's t
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,11 @@ class Quadratics:
 
 
 class Waves(NamedTuple):
-    """Frequencies (1, m, d, run or 1) and phases (1, m, run or 1)."""
+    """Frequencies (1, m, d, run or 1), phases and weights (1, m, run or 1)."""
 
     frequency: Array
     phase: Array
+    weight: Array
 
 
 @dataclass(frozen=True)
@@ -67,19 +72,31 @@ class Features:
     count: int
 
     def waves(self, xp: Any, normal: Array, uniform: Array) -> Waves:
-        """From m (d + 7) standard normals, and m uniforms in (-1, 1); (1, numbers, run)."""
-        parts = normal.reshape(1, self.count, self.d + DEGREES, normal.shape[-1])
-        chi = xp.sum(parts[:, :, self.d :] ** 2, axis=2, keepdims=True)
-        return Waves(parts[:, :, : self.d] * xp.sqrt(DEGREES / chi) / self.length, np.pi * uniform)
+        """From `numbers` standard normals, and m uniforms in (-1, 1); (1, how many, run)."""
+        parts = normal.reshape(1, self.count, self.d + 1, normal.shape[-1])
+        frequency = parts[:, :, : self.d] / xp.abs(parts[:, :, self.d :])
+        square = xp.sum(frequency**2, axis=2)
+        return Waves(frequency / self.length, np.pi * uniform, xp.exp(self._log_ratio(xp, square) / 2))
+
+    @property
+    def numbers(self) -> int:
+        """How many normals its frequencies are made of."""
+        return self.count * (self.d + 1)
+
+    def _log_ratio(self, xp: Any, square: Array) -> Array:
+        """Student's density with 7 degrees of freedom over Cauchy's, which has one, at |w length|^2."""
+        size = lambda nu: math.lgamma((nu + self.d) / 2) - math.lgamma(nu / 2) - self.d / 2 * math.log(nu)
+        tail = lambda nu: (nu + self.d) / 2 * xp.log1p(square / nu)
+        return size(DEGREES) - size(1) - tail(DEGREES) + tail(1)
 
     def gradient(self, xp: Any, coefficients: Array, waves: Waves, x: Array) -> Array:
         """(n, d, run)."""
-        bent = self._factor * coefficients * xp.sin(self._angle(xp, waves, x))
+        bent = self._factor * coefficients * waves.weight * xp.sin(self._angle(xp, waves, x))
         return -xp.einsum("ajds,njs->nds", waves.frequency, bent)
 
     def hessian(self, xp: Any, coefficients: Array, waves: Waves, x: Array) -> Array:
         """(n, d, d, run)."""
-        bent = self._factor * coefficients * xp.cos(self._angle(xp, waves, x))
+        bent = self._factor * coefficients * waves.weight * xp.cos(self._angle(xp, waves, x))
         return -xp.einsum("ajds,njs,ajes->ndes", waves.frequency, bent, waves.frequency)
 
     @property
@@ -91,9 +108,9 @@ class Features:
 
     def gradients_of(self, waves: Waves, points: np.ndarray) -> np.ndarray:
         """(points * d, m): the gradient of each feature at each point (points, d), for a mask of standard normal coefficients."""
-        frequency, phase = waves.frequency[0, :, :, 0], waves.phase[0, :, 0]
-        angle = points @ frequency.T + phase
-        return (-self._factor * np.sin(angle)[:, None] * frequency.T[None]).reshape(-1, self.count)
+        frequency, phase, weight = waves.frequency[0, :, :, 0], waves.phase[0, :, 0], waves.weight[0, :, 0]
+        bent = -self._factor * weight * np.sin(points @ frequency.T + phase)
+        return (bent[:, None] * frequency.T[None]).reshape(-1, self.count)
 
 
 @dataclass(frozen=True)
@@ -124,8 +141,12 @@ class MaskBook:
 
     def labels(self, law: str) -> tuple[int, ...]:
         """One for each mask that lies on an edge now. Masks of another law are other masks, never these on another scale."""
-        whole = lambda i: hashlib.sha256(f"{self.label} {self.graph} {i} {self.data[: i + 1]} {law}".encode()).digest()
-        return tuple(int.from_bytes(whole(i)[:8], "little") for i in range(len(self.data)))
+        return tuple(self.named(f"{law} {self.data[: i + 1]}") for i in range(len(self.data)))
+
+    def named(self, what: str) -> int:
+        """The label of something that all runs of this book have in common."""
+        found = hashlib.sha256(f"{self.label} {self.graph} {what}".encode()).digest()
+        return int.from_bytes(found[:8], "little")
 
     def unfit(self, problem: Any, graph: Any) -> str | None:
         """Why it cannot serve a run; None where it can."""

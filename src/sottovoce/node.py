@@ -17,6 +17,8 @@ axis, a real node plays with one. The verbs:
     draw(law, like, known)         anything else random
     shared(law, like) -> out, in   numbers that both ends of an edge know and nobody else: a row for each of my out-edges, and
                                    a row for each of my in-edges; `kept=label`: the same in every run under that label
+    cancelling(like) -> out        a row of uniform words for each of my out-edges, which over the in-edges of each receiver sum
+                                   to zero mod 2^64; every two that send to the same receiver share a stream for it
     refuse(bad, why)               stop the run, and say why, where any of `bad` holds
     contribute(v, grid) -> v       what I put into a sum that is opened to all (summing.py): v itself, unless a mechanism changes it
     k, me, degree, parameters, public, xp
@@ -112,8 +114,9 @@ class StepNode(Protocol):
     def hessian(self, x: Array) -> Array: ...
     def prox(self, p: Array, q: Any) -> Array: ...
     def draw(
-        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
     ) -> Array: ...
+    def cancelling(self, like: Array) -> Array: ...
     def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]: ...
 
 
@@ -154,3 +157,19 @@ def grouped(terms: tuple[tuple[Weight, Values], ...]) -> tuple[Values | None, li
         else:
             sent.append((weight.entries, v))
     return home, sent
+
+
+def said(terms: tuple[tuple[Weight, Values], ...]) -> list[tuple[Any, Any, Values]]:
+    """What a pull sends, (weight, factor, value): a value goes out as it is, its sign and factor stay with whoever weighs it;
+    values with the same weight go out as their sum."""
+    groups: list[list[tuple[Weight, Values]]] = []
+    for weight, v in terms:
+        if weight.entries is not None:
+            if groups and groups[-1][-1][0].entries is weight.entries:
+                groups[-1].append((weight, v))
+            else:
+                groups.append([(weight, v)])
+    plain = lambda group: len(group) == 1 and isinstance(group[0][0].factor, int | float)
+    return [
+        (g[0][0].entries, g[0][0].factor, g[0][1]) if plain(g) else (g[0][0].entries, 1, grouped(tuple(g))[1][0][1]) for g in groups
+    ]

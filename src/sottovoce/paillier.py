@@ -16,8 +16,9 @@ phe does not compute in constant time: do not let others measure how long a decr
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +30,11 @@ from .fixed import signed
 STRONG = 2048  # bits from which a key is not called weak (NIST SP 800-57: 112 bits of strength)
 SLACK = 64  # bits between what may come out and N: a ciphertext of another key passes the check with odds of 2^-SLACK
 Key = bytes
+Where = Callable[[int], str]  # a row in words, for a refusal
 
 
 def libraries() -> tuple[Any, Any]:
-    """phe's module and GMP, or the command that installs them; without GMP phe would be a hundred times slower."""
+    """phe's module and GMP, or the command that installs them; without GMP phe would be many times slower."""
     try:
         import gmpy2
         from phe import paillier
@@ -88,7 +90,7 @@ class Paillier:
         """(public: N, private: p and q) from drawn words."""
         half, primes, (_, gmp) = self.bits // 2, [], libraries()
         for part in np.split(words, 2):
-            drawn = number(part.tobytes()) | 3 << half - 2
+            drawn = number(little(part)) | 3 << half - 2
             primes.append(int(gmp.next_prime(drawn)))
         if primes[0] == primes[1] or max(primes).bit_length() > half:
             raise RunError("the drawn words gave no pair of keys, which honest randomness never does; check where they came from")
@@ -110,7 +112,7 @@ class Paillier:
 
     def encrypt(self, public: Any, m: int, words: np.ndarray) -> int:
         """E(m; r), r from drawn words."""
-        r = number(words.tobytes()) % (public.n - 1) + 1
+        r = number(little(words)) % (public.n - 1) + 1
         return public.raw_encrypt(m % public.n, r_value=r)
 
     def decrypt(self, private: Any, cipher: int, largest: int) -> int:
@@ -126,36 +128,36 @@ class Paillier:
 
     def keys(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Public and private keys from words (node, key_words, run)."""
-        pairs = rowwise(lambda drawn: b"".join(self.pair(drawn)), words)
+        pairs = rowwise(lambda _, drawn: b"".join(self.pair(drawn)), words)
         return pairs[:, : self.key_bytes], pairs[:, self.key_bytes :]
 
     def encrypted(self, keys: np.ndarray, integers: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Integers (row, coordinate, run), a key a row, words (row, coordinates times cipher_words, run) -> ciphertexts."""
 
-        def one(key: np.ndarray, numbers: np.ndarray, drawn: np.ndarray) -> bytes:
+        def one(_: int, key: np.ndarray, numbers: np.ndarray, drawn: np.ndarray) -> bytes:
             public, parts = self.public(key.tobytes()), drawn.reshape(len(numbers), -1)
             return self._joined(self.encrypt(public, int(m), w) for m, w in zip(numbers, parts, strict=True))
 
         return rowwise(one, keys, integers, words)
 
     def combined(
-        self, keys: np.ndarray, ciphers: np.ndarray, factors: np.ndarray, added: np.ndarray, words: np.ndarray
+        self, keys: np.ndarray, ciphers: np.ndarray, factors: np.ndarray, added: np.ndarray, words: np.ndarray, where: Where
     ) -> np.ndarray:
         """E(factor m + added) from E(m), with fresh randomness: what it was made of does not show. One factor a row."""
         gmp = libraries()[1]
 
-        def one(key: np.ndarray, raw: np.ndarray, factor: np.ndarray, numbers: np.ndarray, drawn: np.ndarray) -> bytes:
-            public, parts = self.public(key.tobytes()), drawn.reshape(len(numbers), -1)
-            found = []
+        def one(row: int, key: np.ndarray, raw: np.ndarray, factor: np.ndarray, numbers: np.ndarray, drawn: np.ndarray) -> bytes:
+            public, parts, found = self.public(key.tobytes()), drawn.reshape(len(numbers), -1), []
             for c, m, w in zip(self._split(raw), numbers, parts, strict=True):
-                check_cipher(c, public.n)
+                with named(where(row)):
+                    check_cipher(c, public.n)
                 raised = gmp.powmod(c, int(factor[0]), public.nsquare)
                 found.append(int(raised * self.encrypt(public, int(m), w) % public.nsquare))
             return self._joined(found)
 
         return rowwise(one, keys, ciphers, factors, added, words)
 
-    def decrypted(self, keys: np.ndarray, ciphers: np.ndarray, largest: int, where: Callable[[int], str]) -> np.ndarray:
+    def decrypted(self, keys: np.ndarray, ciphers: np.ndarray, largest: int, where: Where) -> np.ndarray:
         """Python integers (row, coordinate, run); a key a row. `where` names a row in a refusal."""
         rows, length, runs = ciphers.shape
         out = np.empty((rows, length // self.cipher_bytes, runs), object)
@@ -163,10 +165,8 @@ class Paillier:
         for row, run in np.ndindex(rows, runs):
             key = keys[row, :, run].tobytes()
             private = known[key] = known.get(key) or self.private(key)
-            try:
+            with named(where(row)):
                 out[row, :, run] = [self.decrypt(private, c, largest) for c in self._split(ciphers[row, :, run])]
-            except RunError as error:
-                raise RunError(f"{where(row)}: {error}") from None
         return out
 
     def _joined(self, ciphers: Any) -> bytes:
@@ -182,14 +182,28 @@ def check_cipher(cipher: int, n: int) -> None:
         raise RunError("a ciphertext was altered, or is for another key: it is no number that this key encrypts to")
 
 
+@contextlib.contextmanager
+def named(where: str) -> Iterator[None]:
+    """A refusal says where it happened."""
+    try:
+        yield
+    except RunError as error:
+        raise RunError(f"{where}: {error}") from None
+
+
 def number(raw: bytes) -> int:
     """Bytes, the highest first."""
     return int.from_bytes(raw, "big")
 
 
+def little(words: np.ndarray) -> bytes:
+    """Words as bytes, the same on every machine."""
+    return words.astype("<u8", copy=False).tobytes()
+
+
 def rowwise(f: Callable[..., bytes], *arrays: np.ndarray) -> np.ndarray:
-    """f on each row and run: slices along the second axis in, bytes out, uint8 (row, bytes, run)."""
+    """f on each row and run: the row's number and slices along the second axis in, bytes out, uint8 (row, bytes, run)."""
     rows, runs = len(arrays[0]), max(a.shape[2] for a in arrays)
     slices = lambda row, run: (np.ascontiguousarray(a[row, :, run if a.shape[2] > 1 else 0]) for a in arrays)
-    found = [np.frombuffer(f(*slices(row, run)), np.uint8) for row, run in np.ndindex(rows, runs)]
+    found = [np.frombuffer(f(row, *slices(row, run)), np.uint8) for row, run in np.ndindex(rows, runs)]
     return np.stack(found).reshape(rows, runs, -1).swapaxes(1, 2)

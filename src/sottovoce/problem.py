@@ -12,7 +12,7 @@ import numpy as np
 from sottovoce import solver
 from sottovoce.errors import ProblemError
 from sottovoce.family import Family, Quadratic
-from sottovoce.problem_data import entries, frozen, grouped, leaves, numbers, positive_integer, signature
+from sottovoce.problem_data import entries, frozen, grouped, leaves, numbers, positive_integer, signature, tree_map
 from sottovoce.problem_user import Cost, NumpyGradient, check_cost, check_gradient
 
 
@@ -76,7 +76,7 @@ class Problem:
     ) -> Problem:
         """A problem of a known family; `data` are arrays whose leading axis is the node."""
         problem = cls.__new__(cls)
-        problem._hold(family, tuple(frozen(a) for a in data), positive_integer("d", d), values, optimum, labels)
+        problem._hold(family, tuple(tree_map(frozen, a) for a in data), positive_integer("d", d), values, optimum, labels)
         return problem
 
     def _hold(self, family: Family, data: tuple, d: int, values: Any, optimum: Any, labels: Any) -> None:

@@ -13,7 +13,7 @@ are drawn truly at random; streams from keys take their place on real nodes, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from .accountant import epsilon_of
 from .errors import ParameterError
 from .graph import Graph
-from .masks import Features, Quadratics, Waves
+from .masks import Features, Quadratics
 from .problem import Problem
 from .problems.losses import Loss
 from .registry import Applied, mechanism
@@ -108,7 +108,7 @@ def protection(
             continue
         norms = _quadratic(options, sizes) if options.kind == "quadratic" else _matern(options, sizes, result, i, partner)
         mus = more * resistance**0.5 * norms
-        rows.append(_row(i, partner, resistance, float(mus.max()), float(np.median(mus)), delta))
+        rows.append(_row(i, partner, resistance, float(mus.max()), float(np.median(mus[sizes.usual])), delta))
     return Protection(tuple(rows), delta, f"{sizes.told}, {_times(runs, options.book)}")
 
 
@@ -119,7 +119,8 @@ def _times(runs: int, book: Any) -> str:
 def _row(i: int, partner: int, resistance: float, worst: float, median: float, delta: float) -> Guarded:
     from scipy.special import ndtr
 
-    return Guarded(i, partner, resistance, worst, median, epsilon_of(worst, delta), epsilon_of(median, delta), float(ndtr(worst / 2)))
+    epsilon, usual = (epsilon_of(mu, delta) for mu in (worst, median))
+    return Guarded(i, partner, resistance, worst, median, epsilon, usual, float(ndtr(worst / 2)))
 
 
 def laplacian(graph: Graph, honest: Iterable[int]) -> tuple[list[int], Array]:
@@ -175,19 +176,21 @@ class _Sizes:
         quadratic = problem.family.name == "quadratic"
         if quadratic and not self.value and len(largest) != 2:
             raise ParameterError("least squares needs both bounds, (norm of the features, |target|)")
-        self.bound = largest
+        self.bound, self.usual = largest, slice(None)  # which records the median is over
         self.X, self.y = self._drawn() if records is None else self._given(records)
         size = f"a value within {largest[0]:g}" if self.value else f"a record of norm at most {largest[0]:g}"
         self.told = size + (f" and target at most {largest[1]:g}" if len(largest) == 2 and not self.value else "")
 
     def _drawn(self) -> tuple[Array, Array]:
-        """Evenly from the ball, and some on its border, the first of them as large as can be."""
+        """Evenly from the ball, and as many on its border, with the largest target where there is one."""
         rng, d = np.random.default_rng(0), self.problem.d
-        way = rng.standard_normal((TRIED, d))
-        radius = np.append(rng.uniform(size=TRIED // 2) ** (1 / d), np.ones(TRIED - TRIED // 2))
-        X = self.bound[0] * radius[::-1, None] * way / np.linalg.norm(way, axis=1, keepdims=True)
-        y = rng.choice([-1.0, 1.0], TRIED) if len(self.bound) == 1 else self.bound[1] * rng.uniform(-1, 1, TRIED)
-        y[0] = self.bound[-1] if len(self.bound) == 2 else y[0]
+        way = rng.standard_normal((2 * TRIED, d))
+        radius = np.append(rng.uniform(size=TRIED) ** (1 / d), np.ones(TRIED))
+        X = self.bound[0] * radius[:, None] * way / np.linalg.norm(way, axis=1, keepdims=True)
+        y = rng.choice([-1.0, 1.0], 2 * TRIED)
+        if len(self.bound) == 2:
+            y *= self.bound[1] * np.append(rng.uniform(size=TRIED), np.ones(TRIED))
+        self.usual = slice(TRIED)
         return X, y
 
     def _given(self, records: Any) -> tuple[Array, Array]:
@@ -196,12 +199,14 @@ class _Sizes:
             raise ParameterError(f"records are (X, y) of shapes (m, {self.problem.d}) and (m,); got {X.shape} and {y.shape}")
         norm = np.linalg.norm(X, axis=1).max()
         if norm > self.bound[0] * (1 + 1e-9) or (len(self.bound) == 2 and np.abs(y).max() > self.bound[1] * (1 + 1e-9)):
-            raise ParameterError(f"a record is larger than the declared bound ({norm:g} against {self.bound[0]:g}); declare one that holds")
+            raise ParameterError(
+                f"a record is larger than the declared bound (norm {norm:g}, declared {self.bound[0]:g}); declare one that holds"
+            )
         return X, y
 
 
 def _quadratic(options: Any, sizes: _Sizes) -> Array:
-    """|h| over Sigma: S has the variance scale^2 off its diagonal and twice that on it, hence |S|^2 / (2 scale^2) in Frobenius' norm."""
+    """|h| over Sigma: S has the variance scale^2 off its diagonal and twice that on it, so |S|^2 / (2 scale^2), Frobenius' norm."""
     if sizes.value:
         return np.full(1, sizes.bound[0] / options.scale)
     norm = np.linalg.norm(sizes.X, axis=1)
@@ -227,7 +232,7 @@ def _matern(options: Any, sizes: _Sizes, result: Any, i: int, m: int) -> Array:
 def record_gradients(problem: Problem, X: Array, y: Array, points: Array) -> Array:
     """(records, points, d): the gradient of each record's loss at each point (points, d)."""
     if not isinstance(problem.family, Loss):
-        raise ParameterError(f"what a record adds to the cost of a {problem.family.name} problem is not known; take a ready problem")
+        raise ParameterError(f"what a record adds to the cost of a {problem.family.name} problem is not known; take a ready one")
     m, d = X.shape
     alone = (X[:, None], y[:, None], np.ones((m, 1)), np.zeros((m, d)), *(part[:1].repeat(m, 0) for part in problem.data[4:]))
     x = np.broadcast_to(points.T[None], (m, d, len(points)))
@@ -246,7 +251,7 @@ def _thinned(path: Array) -> Array:
 def _public(transcript: Any, features: Features) -> tuple[Array, Array]:
     """The normals and uniforms that the frequencies and phases were made of, of the first run."""
     common = [d.value[..., :1] for (_, k), d in transcript.draws.items() if k == -1 and d.known == "all"]
-    sizes = (features.count * (features.d + 7), features.count)
+    sizes = (features.numbers, features.count)
     found = [next((v for v in common if v.shape[1] == size), None) for size in sizes]
     if any(v is None for v in found):
         raise ParameterError("the rehearsal was played with other masks; run it with the very same mechanism")

@@ -107,11 +107,11 @@ class Algorithm:
     quadratic: bool = False  # whether it serves quadratic costs only
     opens: str = ""  # what it opens to everybody by design, besides the optimum
     own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
-    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from the largest curvature, the least one of
-    # the mean cost and the mean degree; 1 / the largest curvature unless given
+    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from largest and least curvature, mean degree
     per_node_steps: bool = False  # whether every node may have its own stepsize
     refuses: Callable[[Any], str | None] = lambda parameters: None  # why it cannot work with these parameters, or None
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # see above
+    simulated: str = ""  # why only a simulation plays it and real nodes refuse; empty: they play it
     otherwise: Callable[[Any], dict[str, Any]] = lambda parameters: {}  # fields that are others with these (kinds, players)
 
     def settled_for(self, parameters: Mapping[str, Any]) -> Algorithm:
@@ -202,7 +202,7 @@ class Mechanism:
     wrap(node, m, parameters) -> Layer   called in every iteration, with that iteration's node and the m of the one before; a new
                                          Layer each time: `Layer(node, m, parameters)` or a class of its own
 
-    `fits` is shown what is to be played (problem, graph, iterations, x0, settled) before it begins; nothing of that is computed with.
+    `fits` is shown what is to be played (problem, graph, iterations, x0, settled) before it begins, to refuse it or not.
 
     `parameters` has the settled options as attributes (parameters.K). A verb of the Layer that has something to remember
     assigns `self.m`: what `layer.m` is after the step is what wrap is given in the next iteration. Where iterations are
@@ -219,9 +219,11 @@ class Mechanism:
     leaks: str = ""
     overrides: tuple[str, ...] = ()  # the verbs it changes
     allows: tuple[str, ...] = ()  # mechanisms that may change the same ones
+    simulated: str = ""  # why only a simulation plays it and real nodes refuse; empty: they play it
     floods: bool = False  # whether its start needs the graph's diameter (node.public.diameter)
     lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
     fits: Callable[..., str | None] = lambda parameters, task: None  # a reason to refuse a run as a whole, or None
+    cancels: bool = False  # whether it asks for node.cancelling
     together: Callable[..., bool] = lambda parameters: False  # whether all nodes must start at the same x^0
     breaks_invariant: bool = False
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # as an Algorithm's

@@ -17,11 +17,12 @@ from .progress import Bar
 from .registry import Algorithm, Applied, algorithm, underscored
 from .sequence import as_graph
 from .simulate import eager
-from .simulate.checks import check_optimum, check_player
+from .simulate.checks import check_player
 from .simulate.chronicle import Chronicle, Played
 from .simulate.meter import payloads
 from .simulate.result import Result
 from .simulate.spent import spent
+from .simulate.target import aimed
 from .simulate.task import Task, applied, prepare
 from .transcript import written
 from .version import __version__
@@ -70,7 +71,7 @@ def run(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
         record=record, x0=x0, every=every, tolerance=tolerance, parameters=parameters,
     )  # fmt: skip
-    check_optimum(task.algorithm, task.parameters, task.mechanisms, problem)
+    task = aimed(task)
     chosen = _backend(task) if backend == "auto" else backend
     check_player(task.algorithm, chosen)
     player = eager.play if chosen == "eager" else _compiled()

@@ -57,6 +57,13 @@ class GraphSequence:
         self._need_graphs()
         return self._distinct
 
+    @property
+    def cycle(self) -> tuple[Graph, ...]:
+        """The graphs of one round, as they were given."""
+        if self._function is not None:
+            raise GraphError("a function of the iteration is no public schedule; give the graphs as a list, which is repeated")
+        return tuple(self._graphs)
+
     def index(self, start: int, stop: int) -> np.ndarray:
         """Which of the distinct graphs is in force at iterations start to stop-1."""
         self._need_graphs()

@@ -125,8 +125,8 @@ def _number(what: str, value: Any) -> float:
 
 def _bounds(which: str, value: Any) -> Any:
     """A finite number, or a tuple of them."""
-    what = f"{which} of a box"
-    return tuple(_number(what, v) for v in value) if isinstance(value, list | tuple | np.ndarray) else _number(what, value)
+    what, value = f"{which} of a box", value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(_number(what, v) for v in value) if isinstance(value, list | tuple) else _number(what, value)
 
 
 def _count(bounds: Any) -> int:

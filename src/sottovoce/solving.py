@@ -9,6 +9,7 @@ import numpy as np
 from .auditing import audit as rehearse
 from .auditing import audit_transcript
 from .errors import ParameterError, ProblemError
+from .graph import Graph
 from .problem import Problem
 from .registry import algorithm, mechanism
 from .run import run
@@ -17,6 +18,7 @@ from .simulate.result import Result
 
 PRIVATE = ("strong", "paper", "none")
 MOST = 300  # unknowns up to which sums of Hessians are carried: 45,000 numbers
+WORDS, EVERYWHERE = 2**20, 2**28  # that a message may hold, and all messages of one exchange
 NOT_REHEARSED = ("iterations", "tolerance", "backend", "every", "record")  # a rehearsal is as long as it needs to be
 STILL = 1e-10  # a step below which a sum need not be opened again
 LONG = 400  # iterations of masks that could be counted out by more
@@ -49,7 +51,7 @@ def solve(
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
     network = as_graph(graph)
-    chosen = plan(problem, isinstance(network, GraphSequence) or not barrier, isinstance(network, GraphSequence), private)
+    chosen = plan(problem, network, private, barrier)
     given = {**chosen.options, "seed": seed, **options}
     opens = bool(algorithm(chosen.method).opens)
     result = run(chosen.method, problem, network, **{"record": audit and opens, **given})
@@ -63,8 +65,9 @@ def solve(
     return result
 
 
-def plan(problem: Problem, masked: bool, changing: bool, private: str) -> Plan:
-    """The method for these costs."""
+def plan(problem: Problem, graph: Any, private: str, barrier: bool) -> Plan:
+    """The method for these costs on this graph."""
+    changing = isinstance(graph, GraphSequence)
     if not getattr(problem.family, "minimises", True):
         return Plan("private-sum", {}, "private-sum: there is nothing to minimise, only values to add up; one sum is opened")
     if private == "none":
@@ -73,28 +76,39 @@ def plan(problem: Problem, masked: bool, changing: bool, private: str) -> Plan:
     if private == "paper":
         why = "private-gradient-tracking: the paper's algorithm was asked for; K = 1, since a larger K hides no more"
         return Plan("private-gradient-tracking", {"K": 1}, why)
-    return _masked(problem, changing) if masked else _summed(problem)
+    if changing or not barrier:
+        return _masked(problem, changing, "the graph changes" if changing else "nodes cannot wait for everybody")
+    if not carries(graph, problem.d):
+        return _masked(problem, False, "the network is too large to carry sums")
+    return _summed(problem, graph)
 
 
-def _summed(problem: Problem) -> Plan:
+def carries(graph: Graph, numbers: int) -> bool:
+    """Whether sums of so many numbers can be flooded: what the last exchange holds."""
+    words = 2 * numbers * (1 if graph.n * (graph.n - 1) == len(graph.edges) else graph.n)
+    return words <= WORDS and words * len(graph.edges) <= EVERYWHERE
+
+
+def _summed(problem: Problem, graph: Graph) -> Plan:
     """One of the methods that open sums."""
     d, family = problem.d, problem.family
     numbers = d * (d + 3) // 2
-    if family.quadratic and d <= MOST:
+    bent = d <= MOST and carries(graph, numbers)
+    if family.quadratic and bent:
         why = f"the costs are quadratic in {d} unknowns, so one opened sum of {numbers} numbers gives the optimum exactly"
         return Plan("private-least-squares", {}, f"private-least-squares: {why}")
-    if family.exact and family.smooth and d <= MOST:
+    if family.exact and family.smooth and bent:
         why = f"the costs are smooth in {d} unknowns: sums of their Hessians and gradients, {numbers} numbers, at a few points"
         return Plan("private-newton", {"iterations": 40, "tolerance": STILL}, f"private-newton: {why}")
-    reason = f"{d} unknowns are too many for sums of Hessians" if d > MOST else "the costs have no Hessian to rely on"
+    reason = "the costs have no Hessian to rely on" if bent else f"sums of {numbers} numbers of Hessians are too many to carry"
     why = f"{reason}, so sums of {d} gradient numbers are opened, at each iterate of a quasi-Newton method"
     return Plan("private-gradient", {"iterations": 1000, "tolerance": STILL}, f"private-gradient: {why}")
 
 
-def _masked(problem: Problem, changing: bool) -> Plan:
-    """Masks on the costs, for graphs on which nobody can wait for everybody."""
-    method, why = ("ab-tv", "the graph changes") if changing else ("gradient-tracking", "nodes cannot wait for everybody")
-    said = f"{method} with function-masks: {why}, so costs are masked instead of sums; what is hidden is paid for in iterations"
+def _masked(problem: Problem, changing: bool, reason: str) -> Plan:
+    """Masks on the costs, where sums cannot be opened."""
+    method = "ab-tv" if changing else "gradient-tracking"
+    said = f"{method} with function-masks: {reason}, so costs are masked instead of sums; what is hidden is paid for in iterations"
     if problem.family.quadratic:
         return Plan(method, {"mechanisms": mechanism("function-masks", kind="quadratic")}, said)
     masks = mechanism("function-masks", kind="matern", features=max(1000, 2 * (LONG + 1) * problem.d))

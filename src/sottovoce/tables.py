@@ -10,13 +10,21 @@ import numpy as np
 
 
 def toml(tree: Mapping[str, Any], prefix: str = "") -> str:
-    """A tree of dictionaries as TOML; None is left out."""
-    lines = [f"{_key(k)} = {_value(v)}" for k, v in tree.items() if v is not None and not isinstance(v, Mapping)]
-    for name, branch in tree.items():
-        if isinstance(branch, Mapping):
-            path = f"{prefix}{_key(name)}"
-            lines.append(f"\n[{path}]\n{toml(branch, path + '.')}".rstrip())
+    """A tree of dictionaries as TOML, lists of dictionaries as [[tables]]; None is left out."""
+    lines = [f"{_key(k)} = {_value(v)}" for k, v in tree.items() if v is not None and not _branches(v)]
+    for name, value in tree.items():
+        path, several = f"{prefix}{_key(name)}", not isinstance(value, Mapping)
+        for branch in _branches(value):
+            heading = f"[[{path}]]" if several else f"[{path}]"
+            lines.append(f"\n{heading}\n{toml(branch, path + '.')}".rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _branches(value: Any) -> list[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        return [value]
+    several = isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(one, Mapping) for one in value)
+    return list(value) if several else []
 
 
 def write_toml(file: Path, tree: Mapping[str, Any]) -> None:

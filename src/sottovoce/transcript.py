@@ -24,7 +24,7 @@ VERSION = 1
 
 
 class Draw(NamedTuple):
-    """A draw of one iteration: `owner` is "receiver" or "sender" (weights, one an entry), "node" or "edge"."""
+    """A draw of one iteration: `owner` is "receiver" or "sender" (weights, one an entry), "node", "edge" or "co-senders"."""
 
     owner: str
     known: str  # "me", "edge", "pair" or "all"

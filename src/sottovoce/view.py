@@ -19,7 +19,7 @@ import numpy as np
 
 from .errors import InputError, ParameterError
 from .graph import Graph
-from .layout import layout
+from .layout import co_senders, layout
 from .tables import write_toml
 from .transcript import Draw, Transcript
 
@@ -161,13 +161,15 @@ def _known(transcript: Transcript, d: Draw, member: Array) -> Array | None:
     """What of a draw the coalition knows; None where nothing."""
     if d.known == "all" or d.value is None:
         return d.value
-    entries = layout(Graph(len(member), transcript.edges))
+    graph = Graph(len(member), transcript.edges)
+    entries, pairs = layout(graph), co_senders(graph)
     sender, receiver = (np.array([e[i] for e in transcript.edges], int) for i in (0, 1))
     owner, ends = {
         "receiver": (entries.target, (entries.source, entries.target)),
         "sender": (entries.source, (entries.source, entries.target)),
         "edge": (sender, (sender, receiver)),
         "node": (np.arange(len(member)), (np.arange(len(member)),)),
+        "co-senders": (pairs.first, (pairs.first, pairs.second)),
     }[d.owner]
     rows = member[owner] if d.known == "me" else np.any([member[end] for end in ends], axis=0)
     return _only(np.asarray(d.value), rows) if rows.any() else None

@@ -1,11 +1,11 @@
 """Gradient descent over Paillier: Zhang, Wang, "Enabling privacy-preservation in decentralized optimization" (IEEE TCNS 2019).
 
-    x_i+ = x_i + sum_j b_ij (x_j - x_i) - stepsize / (k + 1)^decay grad f_i(x_i),    b_ij = w_ij b_i->j b_j->i
+    x_i+ = P(x_i + sum_j b_ij (x_j - x_i) - stepsize / (k + 1)^decay grad f_i(x_i)),    b_ij = w_ij b_i->j b_j->i
 
 Nobody knows b_ij: i draws b_i->j and j draws b_j->i, afresh in every iteration, uniform in [low, 1]. i sends E_i(-x_i) under its
 own key, j answers E_i(b_j->i (x_j - x_i)), which it makes of that without opening it, and i decrypts and multiplies by w_ij b_i->j.
 Links go both ways. w_ij is public (Metropolis unless given), so every drawn matrix is doubly stochastic with a positive diagonal.
-The paper projects onto a constraint set besides, which is not in here.
+P projects onto the set `within`, where one is given.
 
 mode="encrypted" really encrypts, with keys of 2048 bits (`paillier.py`). mode="clear" sends the same numbers as they are, for
 simulation: the same trajectory up to the encoding (x at 48 bits after the point, |x| <= largest).
@@ -23,8 +23,13 @@ import numpy as np
 from ..fixed import Fixed, real
 from ..node import Array
 from ..paillier import STRONG, Paillier, check_key, check_range, libraries
-from ..registry import Algorithm, Parameter, at_least, between, doubly, one_of, positive, register
+from ..registry import Algorithm, Parameter, at_least, between, doubly, one_of, positive, register, within
 
+LEAKS = (
+    "Encrypted, a neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; a "
+    "wire-tapper lengths and times. In the clear, which is for simulation, every x."
+)
+SIMULATED = "in the clear every neighbour reads x; give mode='encrypted'"
 FACTOR_BITS = 16  # b is a multiple of 2^-16: the exponent of a ciphertext
 
 
@@ -41,7 +46,8 @@ class Keyed(NamedTuple):
 
 def start(node: Any, x: Any) -> Any:
     """In the clear nothing is sent; else each makes a pair of keys and tells its neighbours the public one."""
-    return Keyed(x, *keys(node, x)) if node.parameters.mode == "encrypted" else State(x)
+    x = inside(node, x)
+    return Keyed(x, *keys(node)) if node.parameters.mode == "encrypted" else State(x)
 
 
 def step(node: Any, s: Any) -> Any:
@@ -49,10 +55,16 @@ def step(node: Any, s: Any) -> Any:
     mine, pulled = differences(node, s, s.x, factors(node, s.x))
     mixed = node.gather(w.W.edge * mine * pulled)
     size = w.stepsize / (node.k + 1.0) ** node.parameters.decay
-    return s._replace(x=s.x + mixed - size * node.gradient(s.x))
+    return s._replace(x=inside(node, s.x + mixed - size * node.gradient(s.x)))
 
 
-def keys(node: Any, x: Any) -> tuple[Array, Array, Array]:
+def inside(node: Any, x: Array) -> Array:
+    """The nearest point of the set; where there is none, x itself."""
+    region = node.parameters.within
+    return x if region is None else region.project(node.xp, x)
+
+
+def keys(node: Any) -> tuple[Array, Array, Array]:
     """The keys of the receivers of my out-edges, my own, and my secret."""
     cipher = Paillier(int(node.parameters.key_bits))
     public, secret = cipher.keys(node.draw("words", like=spots(cipher.key_words)))
@@ -78,14 +90,15 @@ def encrypted(node: Any, s: Any, x: Array, whole: Array) -> Array:
     """The same through Paillier."""
     p, d = node.parameters, x.shape[1]
     cipher, fixed = Paillier(int(p.key_bits)), Fixed(int(p.fraction_bits), p.largest)
-    own, size = fixed.integers(x, node.me, node.k), d * cipher.cipher_words
+    node.refuse(fixed.outside(x), fixed.refusal)
+    own, size = fixed.integers(x), d * cipher.cipher_words
     asked = node.turn(node.hear(cipher.encrypted(s.mine, -own, node.draw("words", like=spots(size)))))
     added = whole * node.spread(own) + blur(node.draw("words", like=x, each="edge"))
-    answer = cipher.combined(s.theirs, asked, whole, added, node.draw("words", like=spots(size), each="edge"))
-    came = node.exchange(answer)
-    owner = node.turn(node.spread(node.me))  # of each in-edge: I, who read it
-    where = lambda row: f"node {int(owner[row, 0, 0])}, iteration {node.k}"
-    opened = cipher.decrypted(node.turn(node.spread(s.secret)), came, widest(p), where)
+    words, mine = node.draw("words", like=spots(size), each="edge"), node.spread(node.me)
+    when = "set-up" if node.k < 0 else f"iteration {node.k + 1}"
+    where = lambda owner: lambda row: f"{when}, node {int(owner[row, 0, 0])}"
+    came = node.exchange(cipher.combined(s.theirs, asked, whole, added, words, where(mine)))
+    opened = cipher.decrypted(node.turn(node.spread(s.secret)), came, widest(p), where(node.turn(mine)))
     return real(opened, fixed.bits + FACTOR_BITS)
 
 
@@ -113,8 +126,8 @@ def refuses(p: Any) -> str | None:
 
 
 def otherwise(p: Any) -> dict[str, Any]:
-    """Encrypted, messages are bytes, and nothing that JAX could compile."""
-    return {"kinds": ("bytes", "bytes"), "players": ("eager", "peer")} if p.mode == "encrypted" else {}
+    """Encrypted, messages are bytes, nothing that JAX could compile, and what real nodes do."""
+    return {"kinds": ("bytes", "bytes"), "players": ("eager", "peer"), "simulated": ""} if p.mode == "encrypted" else {}
 
 
 CIPHER = {
@@ -137,13 +150,14 @@ register(
         weights={"W": doubly("metropolis")},
         parameters={
             **CIPHER,
+            "within": within(None),
             "decay": Parameter(0.75, "stepsize / (k + 1)^decay; 0 keeps it constant", lambda v: 0 <= v <= 1, "in [0, 1]"),
         },
         exchanges=2,
         own_steps="stepsize / (k + 1)^decay: exact for decay in (1/2, 1], biased in proportion to the step for 0",
         refuses=refuses,
+        simulated=SIMULATED,
         otherwise=otherwise,
-        leaks="A neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; "
-        "encrypted, a wire-tapper reads lengths and times.",
+        leaks=LEAKS,
     )
 )

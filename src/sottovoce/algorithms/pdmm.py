@@ -8,8 +8,12 @@ perturbation: a general framework" (IEEE TSP 2020).
 on a two-way graph; in the paper's symbols z_i|j is B_ij z_i|j. relaxation = 1 is PDMM, for strongly convex smooth costs;
 relaxation = 1/2 is ADMM, for convex ones. z_i|j^0 is a draw of a large scale, less c x_j^0; the draw and x^0 are sent once, to the
 other end of the edge, and from then on x alone, for each end works out both duals of an edge. What of z^0 lies in the subspace
-that the graph never moves stays there, and covers my gradient; the rest decays, and the limit is exact. That subspace has
-2 (links - nodes) + 1 dimensions for each coordinate, one more on a bipartite graph: none on a tree, where nothing stays.
+that the graph never moves stays in the duals, the rest decays, and the limit of x is exact. That subspace has
+2 (links - nodes) + 1 dimensions for each coordinate, one more on a bipartite graph, none on a tree.
+
+Worth: with z_i|j - shift and z_j|i + shift, costs f_i + shift.x and f_j - shift.x give the same x for ever, on trees too. So
+whoever has not the draws of that link is not told the constant of my gradient, as far as the scale goes. Its increments everybody
+has who hears x of me and of all my neighbours.
 """
 
 import math
@@ -56,6 +60,6 @@ register(
         exchanges=1,
         own_steps="1 / stepsize is the penalty, and every one converges",
         good_step=lambda largest, least, degree: degree / math.sqrt(largest * least),
-        leaks="My gradient's increments, hence my curvature, to who hears me and all my neighbours; on a tree all of it.",
+        leaks="To who hears me and all my neighbours my gradient's increments, hence my curvature; with their draws all of it.",
     )
 )

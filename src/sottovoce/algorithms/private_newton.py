@@ -19,6 +19,7 @@ from ..registry import Algorithm, register
 from ..summing import PARAMETERS, hops, opened
 
 ENOUGH = 1e-4  # of the fall that a straight line promises
+REACH = 1e5  # no step is longer than so many times 1 + |z|: further out nothing is tried
 
 
 class State(NamedTuple):
@@ -45,11 +46,19 @@ def step(node: Any, s: State) -> State:
     own = bent(node, at)
     sums = opened(node, own)
     H, g = halves(node, sums)
-    size = xp.sqrt((g * g).sum(1, keepdims=True))
+    size = norm(xp, g)
     better = size <= (1 - ENOUGH * s.length) * s.size
     either = lambda new, old: xp.where(better, new, old)
-    base, p, length = either(at, s.base), either(solved(xp, H, g), s.p), either(0 * size + 1, s.length / 2)
+    sound = xp.where(better[:, None], H, xp.eye(node.coordinates)[:, :, None])  # a point that is left may be flat
+    base, p = either(at, s.base), either(solved(xp, sound, g), s.p)
+    first = xp.minimum(1.0, REACH * (1 + norm(xp, base)) / xp.maximum(norm(xp, p), 1e-300))
+    length = either(first, s.length / 2)
     return State(base - length * p, at, own, sums, base, p, length, either(size, s.size))
+
+
+def norm(xp: Any, v: Any) -> Any:
+    """(node, 1, run)."""
+    return xp.sqrt((v * v).sum(1, keepdims=True))
 
 
 def bent(node: Any, x: Any) -> Any:

@@ -10,8 +10,8 @@ converges to the mean, whatever was drawn. What Gao et al. do to v before K is o
 
 Others are settings of it:
     K=0                                 push-sum itself: Kempe, Dobra, Gehrke (FOCS 2003)
-    K=1, messages="drawn"               Gupta, Katz, Chopra (IFAC 2017): c_li in the place of c_li s_i, so each message is a mask
-                                        that its sender takes off; over the reals here, where the scale decides what it hides,
+    K=1, messages="drawn"               Gupta, Katz, Chopra (IFAC 2017): scale c_li in place of c_li s_i, so each message is a
+                                        mask that its sender takes off; over the reals here, where the scale decides what it hides,
                                         while theirs are uniform modulo a number and hide everything
     K=20, messages="drawn"              noise for several rounds before the data are mixed, as in Pilet, Frey, Taiani (SSS 2019),
                                         who gossip in random pairs
@@ -50,13 +50,15 @@ class Random(Layer):
 
     @property
     def weights(self) -> Any:
-        return self.inner.weighed({"C": Raw("column", law(self.options.law, self.options.scale))})
+        own_scale = self.options.scale if self.options.messages == "weighted" else 1.0
+        return self.inner.weighed({"C": Raw("column", law(self.options.law, own_scale))})
 
     def push(self, *terms: tuple[Weight, Values], total: Any = None) -> Values:
         ((c, (s, v)),) = terms
         if self.options.messages == "weighted":
             return self.inner.push((c, s), total=total[0]), v
-        return self.inner.push((OWN, s - 1), (c, 0 * s + 1), total=total[0]), v  # I give away c_li, and keep s - sum c_li
+        whole = 0 * s + self.options.scale  # I give away c_li of it, and keep s less all that
+        return self.inner.push((OWN, s - whole), (c, whole), total=total[0]), v
 
 
 def needs(algorithm: Any, parameters: Any, outside: Any) -> None:

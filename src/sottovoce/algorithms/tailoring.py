@@ -22,6 +22,8 @@ paper has it, takes a narrower idea of neighbours: costs that are the same near 
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..registry import Algorithm, Parameter, doubly, positive, register
 from ..sets import Ball
 
@@ -69,12 +71,11 @@ def spends(p: Any, problem: Any, iterations: int) -> dict[str, float] | None:
     """The recursion above at the node that keeps most of its own value; weights that are drawn count as if they kept all."""
     if p.noise == 0:
         return None
-    leak, kept, epsilon = 2 * problem.d**0.5 * p.bound, float(max(p.shares.get("W", (1.0,)))), 0.0
-    S = 0.0
-    for k in range(iterations):
-        size, mixing, nu = sequences(p, p.stepsize, k)
+    taken, kept = 2 * problem.d**0.5 * p.bound, float(max(p.shares.get("W", (1.0,))))
+    S = epsilon = 0.0
+    for size, mixing, nu in zip(*(v.tolist() for v in sequences(p, p.stepsize, np.arange(iterations))), strict=True):
         epsilon += S / nu
-        S = (1 - mixing * (1 - kept)) * S + size * leak
+        S = (1 - mixing * (1 - kept)) * S + size * taken
     return {"epsilon": epsilon}
 
 

@@ -68,12 +68,11 @@ def spends(p: Any, problem: Any, iterations: int) -> dict[str, float] | None:
         return None
     lost, left = (1 - np.asarray(p.shares.get(name, fallback)) for name, fallback in (("C", 0.0), ("R", 1.0)))
     fade = lost if "C" in p.shares else 0.0
+    k, taken = np.arange(iterations), 2 * problem.d**0.5 * p.bound
     S = X = epsilon = 0.0
-    for k in range(iterations):
-        size, mixing, nu = sequences(p, p.stepsize, k)
-        gamma, taken = tracking(p, k), 2 * problem.d**0.5 * p.bound * size
+    for size, mixing, nu, gamma in zip(*sequences(p, p.stepsize, k), tracking(p, k), strict=True):
         epsilon = epsilon + (S + X) / nu
-        S, X = (1 - gamma * fade) * S + taken, (1 - mixing * left) * X + gamma * lost * S + taken
+        S, X = (1 - gamma * fade) * S + size * taken, (1 - mixing * left) * X + gamma * lost * S + size * taken
     return {"epsilon": float(np.max(epsilon))}
 
 

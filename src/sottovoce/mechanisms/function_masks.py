@@ -8,8 +8,8 @@ coalition, the graph beyond, and the number of iterations. How plausible that ot
 
 kind="quadratic", for quadratic costs: R = x'Sx/2 + t'x; H + S is formed once, and from then on nothing else is used.
 kind="matern", for all others: the same and a random function of the Matern-7/2 class, of frequencies that are common to all. It
-hides where it was drawn to hide: no random start, everybody at the same x^0, and at least 2 (T + 1) d features for T iterations, or
-they can be counted out.
+hides where it was drawn to hide: no random start, everybody at the same x^0, and at least 2 (T + 1) d features for T iterations
+(five times that to be on the good side), or they can be counted out.
 
 Worth: the honest sum is known along the way and tells what it tells; where every honest node has a record or two, only whose they
 are is hidden. Masks make costs steep and not convex, so steps are smaller: what is hidden is paid for in iterations, never in the
@@ -19,7 +19,7 @@ limit. Several mixings a gradient (`consensus=3` of gradient tracking) buy back 
 from typing import Any, NamedTuple
 
 from ..errors import ParameterError
-from ..masks import DEGREES, Features, MaskBook, Quadratics, Waves
+from ..masks import Features, MaskBook, Quadratics, Waves
 from ..node import Array, Layer
 from ..registry import Mechanism, Parameter, at_least, one_of, positive, register
 
@@ -87,8 +87,8 @@ def start(node: Any, options: Any) -> Hidden | Bent:
     coefficients = _drawn(node, square.size + features.count, labels)
     S, t = square.parts(coefficients[:, : square.size])
     normal, uniform = (
-        node.draw(law, like=xp.zeros((1, features.count * size, 1)), known="all", shared=True)
-        for law, size in (("normal", d + DEGREES), ("uniform", 1))
+        node.draw(law, like=xp.zeros((1, size, 1)), known="all", shared=True, kept=options.book and options.book.named(law))
+        for law, size in (("normal", features.numbers), ("uniform", features.count))
     )
     return Bent(S, t, coefficients[:, square.size :], features.waves(xp, normal, uniform))
 
@@ -120,7 +120,7 @@ def fits(options: Any, task: Any) -> str | None:
     if options.kind == MATERN and options.features < 2 * (T + 1) * d:
         return (
             f"{options.features} features are counted out by {T} iterations in {d} coordinates; give at least "
-            f"features={2 * (T + 1) * d} (2 (T + 1) d), or play fewer iterations"
+            f"features={2 * (T + 1) * d}, which is 2 (T + 1) d (five times as many come close to the full budget), or play fewer"
         )
     return None if options.book is None else options.book.unfit(task.problem, task.graph)
 

@@ -9,7 +9,7 @@ stays a prox, and what is hidden is a constant of my gradient; otherwise f^_i ne
 
 Worth: nothing of me alone is told to curious nodes that leave the others connected when they are taken away; if they close in on
 me, all of it. How much a finite spread hides is not said by the papers, and costs that are no quadratics stay open to a fit beyond
-their quadratic part: `function-masks`, where it is there, has other classes, digraphs and a budget.
+their quadratic part: `function-masks` has other classes, digraphs and a budget.
 """
 
 import math
@@ -85,7 +85,7 @@ register(
         },
         needs=needs,
         needs_text="a two-way graph and a method that minimises; a prox needs curvature=0",
-        leaks="All of my cost to neighbours who together are all of mine; to others what the spread does not cover.",
+        leaks="If all my neighbours are curious, what the method tells without it; to others what the spread does not cover.",
         overrides=("gradient", "hessian", "prox"),
     )
 )

@@ -9,7 +9,8 @@ infinitely many and projects f~_i back onto smooth, strongly convex functions; h
 with large noise the sum may have several minimisers.
 
 What is spent, once and for however many iterations (neighbours: two costs of one node that differ by sum delta_k e_k with
-sum (k^q delta_k)^2 <= 1; twice as far spends twice as much, and no difference outside the basis is covered):
+sum (k^q delta_k)^2 <= 1; twice as far spends twice as much, and no difference outside the basis is covered; a function of unit norm
+is about 1 / sqrt(volume) high, so on a large box only costs that hardly differ are neighbours):
 sum |delta_k| / b_k <= sqrt(sum k^(2p - 2q)) / gamma by Cauchy and Schwarz, and gamma is chosen so that this is epsilon. The
 conditions q > 1 and 1/2 < p < q - 1/2 keep gamma and the size of the noise bounded as N grows.
 
@@ -31,6 +32,7 @@ from ..registry import Mechanism, Parameter, at_least, register, within
 from ..sets import Box
 
 MOST = 5000  # basis functions: with more, an iteration takes longer than anybody waits
+FLAT = 1e10  # root of a volume on which noise of unit norm is too low to count on
 
 
 class Bent(Layer):
@@ -48,43 +50,51 @@ class Bent(Layer):
 
     def _bend(self, x: Array, degree: int) -> Array:
         """The derivatives of sum eta_k e_k at x of that degree: (node, d, run), (node, d, d, run)."""
-        xp, (nodes, d, runs) = self.inner.xp, x.shape
-        tables = waves(xp, self.options.within, self.options.order, x)
+        xp, (_, d, runs), box = self.inner.xp, x.shape, self.options.within
+        whose, numbers = basis(self.options.order, d)
+        tables = waves(xp, box, self.options.order, x)
+        factors = [[table[:, c, m] for c, m in zip(whose.T, numbers.T, strict=True)] for table in tables]
         eta = xp.repeat(self.m, runs // self.m.shape[-1], axis=-1)  # a prox tries several points of each run at once
-        found = [self._sum(eta, tables, c) for c in itertools.product(range(d), repeat=degree)]
-        return xp.stack(found, axis=1).reshape(nodes, *(d,) * degree, runs)
+        eta, found = eta / root_volume(box, d), 0.0
+        for along in itertools.product(range(len(whose.T)), repeat=degree):
+            term = eta
+            for slot in range(len(whose.T)):
+                term = term * factors[along.count(slot)][slot]
+            hot = [1.0 * (whose[:, slot] == np.arange(d)[:, None]) for slot in along]
+            found = found + (xp.matmul(hot[0], term) if degree == 1 else xp.einsum("ak,bk,nks->nabs", *hot, term, optimize=True))
+        return found
 
-    def _sum(self, eta: Array, tables: list[Array], along: tuple[int, ...]) -> Array:
-        """Derived once along each of the given coordinates."""
-        product, d = eta, tables[0].shape[1]
-        for c, numbers in enumerate(basis(self.options.order, d).T):
-            product = product * tables[along.count(c)][:, c, numbers]
-        return product.sum(1)
+
+def root_volume(box: Box, d: int) -> float:
+    """By which a product of cosines is divided to have unit norm."""
+    low, high = box.sides(d)
+    with np.errstate(over="ignore"):
+        return float(np.prod(np.sqrt(high - low)))
 
 
 def waves(xp: Any, box: Box, order: int, x: Array) -> list[Array]:
     """Each coordinate's cosines and their first and second derivatives: (node, d, wave number, run)."""
     low, high = (side[:, None, None] for side in box.sides(x.shape[1]))
     number = np.arange(order + 1)[:, None]
-    rate = number * np.pi / (high - low)
-    size = np.where(number == 0, 1, math.sqrt(2)) / np.sqrt(high - low)
+    rate, size = number * np.pi / (high - low), np.where(number == 0, 1, math.sqrt(2))
     phase = rate * (x[:, :, None] - low)
     cosine = size * xp.cos(phase)
     return [cosine, -rate * size * xp.sin(phase), -(rate**2) * cosine]
 
 
 @functools.cache
-def basis(order: int, d: int) -> np.ndarray:
-    """The wave numbers of each basis function, (N, d), ordered by their sum and then by themselves; the constant left out."""
-    ranks = [c for total in range(1, order + 1) for c in compositions(total, d)]
-    return np.array(ranks).reshape(-1, d)
+def basis(order: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each basis function the coordinates along which it waves, and their wave numbers, (N, slots); an empty slot is a 0.
 
-
-def compositions(total: int, parts: int) -> list[tuple[int, ...]]:
-    """All ways of writing a number as an ordered sum of so many, zero allowed."""
-    if parts == 1:
-        return [(total,)]
-    return [(first, *rest) for first in range(total, -1, -1) for rest in compositions(total - first, parts - 1)]
+    They are ordered by the sum of the wave numbers, then from those that wave along the first coordinates on.
+    """
+    slots, functions = min(order, d), []
+    for total in range(1, order + 1):
+        for picked in itertools.combinations_with_replacement(range(d), total):
+            counts = [(c, picked.count(c)) for c in sorted(set(picked))]
+            functions.append(counts + [(0, 0)] * (slots - len(counts)))
+    found = np.array(functions)
+    return found[..., 0], found[..., 1]
 
 
 def start(node: Any, parameters: Any) -> Array:
@@ -95,6 +105,11 @@ def start(node: Any, parameters: Any) -> Array:
         raise ParameterError(
             f"nozari: order={p.order} in {d} coordinates makes {count:,} basis functions, and at most {MOST:,} are played; "
             "take a lower order"
+        )
+    if root_volume(p.within, d) > FLAT:
+        raise ParameterError(
+            f"nozari: on {p.within} in {d} coordinates a function of unit norm is not even {1 / FLAT:g} high, and noise of that "
+            "size is lost in rounding; take a smaller box, or fewer coordinates"
         )
     k = np.arange(1, count + 1)[:, None]
     gamma = math.sqrt((k ** (2.0 * (p.p - p.q))).sum()) / p.epsilon

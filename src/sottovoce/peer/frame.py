@@ -135,6 +135,12 @@ class Frames:
         self._expects = {(s, who(what, s, me)): what for what in (PAYLOAD, DONE, STOP) for s in ins}
         self._expects |= {(r, who(QUESTION, r, me)): QUESTION for r in outs}
 
+    def payloads(self, place: Place, out: tuple[Array, ...]) -> dict[int, bytes]:
+        """The message to each out-neighbour; `out` has a row for each. What all get alike is one object."""
+        if all(part.strides[0] == 0 for part in out):
+            return dict.fromkeys(self.outs, self.payload(place, [part[:1] for part in out]))
+        return {receiver: self.payload(place, [part[j : j + 1] for part in out]) for j, receiver in enumerate(self.outs)}
+
     def payload(self, place: Place, parts: Iterable[Array]) -> bytes:
         """The numbers of one message as bytes; refused where they are not what the roster says, or not finite, or too large."""
         shapes, parts = self.shapes.of(place[0]), list(parts)

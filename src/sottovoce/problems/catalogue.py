@@ -56,7 +56,7 @@ def least_squares(
     features: str | None = None,
 ) -> Problem:
     """Least squares on drawn data (`records` at each of n sites), or on a CSV file."""
-    X, y, sites = _records(n, d, records, seed, csv, target, site, features, np.asarray)
+    X, y, sites = records_of(n, d, records, seed, csv, target, site, features, np.asarray)
     return problems.least_squares(X, y, sites, l2=l2, intercept=intercept)
 
 
@@ -73,7 +73,7 @@ def logistic(
     features: str | None = None,
 ) -> Problem:
     """Logistic regression on drawn data (`records` at each of n sites), or on a CSV file."""
-    X, y, sites = _records(n, d, records, seed, csv, target, site, features, np.sign, words=True)
+    X, y, sites = records_of(n, d, records, seed, csv, target, site, features, np.sign, words=True)
     return problems.logistic(X, y, sites, l2=l2, intercept=intercept)
 
 
@@ -91,7 +91,7 @@ def huber(
     features: str | None = None,
 ) -> Problem:
     """Huber regression on drawn data (`records` at each of n sites), or on a CSV file."""
-    X, y, sites = _records(n, d, records, seed, csv, target, site, features, np.asarray)
+    X, y, sites = records_of(n, d, records, seed, csv, target, site, features, np.asarray)
     return problems.huber(X, y, sites, delta=delta, l2=l2, intercept=intercept)
 
 
@@ -102,7 +102,13 @@ def catalogue() -> dict[str, Callable[..., Problem]]:
 
 
 def build(text: str) -> Problem:
-    """The problem that "name:parameter=value,parameter=value" names; the default of a parameter gives its kind."""
+    """The problem that "name:parameter=value,parameter=value" names."""
+    name, given = parse(text)
+    return catalogue()[name](**given)
+
+
+def parse(text: str) -> tuple[str, dict[str, Any]]:
+    """The name of "name:parameter=value,parameter=value" and what it gives; the default of a parameter gives its kind."""
     name, _, rest = text.partition(":")
     known, name = catalogue(), name.strip().replace("_", "-")
     if name not in known:
@@ -116,7 +122,7 @@ def build(text: str) -> Problem:
             problem = "is given twice" if key in given else "is not a parameter=value of it"
             raise ParameterError(f"{name}: {part!r} {problem}; the parameters are {', '.join(accepted)}")
         given[key] = _read(name, key, value, accepted[key].default)
-    return known[name](**given)
+    return name, given
 
 
 def _read(name: str, key: str, value: str, default: Any) -> Any:
@@ -139,7 +145,7 @@ def _normal(seed: int, **shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(sizes)
 
 
-def _records(
+def records_of(
     n: int,
     d: int,
     records: int,
@@ -153,7 +159,7 @@ def _records(
 ) -> tuple[Any, Any, Any]:
     """(X, y, sites): drawn from a linear model with noise, or read from the file."""
     if csv is not None:
-        return _from_file(csv, target, site, features, n, words)
+        return from_file(csv, target, site, features, n, words)
     if target or site or features:
         raise ParameterError("target, site and features name columns of a file: give csv=FILE too")
     for what, size in (("n", n), ("d", d), ("records", records)):
@@ -163,7 +169,7 @@ def _records(
     return X, label(X @ rng.standard_normal(d) + rng.standard_normal(n * records)), n
 
 
-def _from_file(
+def from_file(
     path: str, target: str | None, site: str | None, features: str | None, n: int, words: bool
 ) -> tuple[Any, Any, Any]:
     if target is None:
@@ -211,5 +217,5 @@ def _number(path: str, line: int, column: str, text: str | None) -> float:
     except ValueError:
         number = float("nan")
     if not np.isfinite(number):
-        raise ProblemError(f"{path}, row {line}, column {column!r}: {text!r} is not a finite number")
+        raise ProblemError(f"{path}, row {line}, column {column!r}: what stands there is not a finite number")
     return number

@@ -49,7 +49,7 @@ def estimation(
         raise ProblemError("Q and z go together: give both, or n and d for drawn ones")
     if Q is None:
         shape = tuple(positive_integer(what, size) for what, size in (("n", n), ("s", s), ("d", d)))
-        Q, z = _drawn(shape, scale, noise, seed)
+        Q, z = measurements(shape, scale, noise, seed)
     else:
         Q, z = numbers("Q", Q, 3), numbers("z", z, 2)
         if 0 in Q.shape or z.shape != Q.shape[:2] or n not in (None, Q.shape[0]) or d not in (None, Q.shape[2]):
@@ -64,7 +64,8 @@ def estimation(
     return quadratic((H + H.swapaxes(1, 2)) / 2, b, np.sum(z**2, axis=1))
 
 
-def _drawn(shape: tuple[int, ...], scale: float, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def measurements(shape: tuple[int, ...], scale: float, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Q (n, s, d) and z (n, s), drawn."""
     at_least_zero("scale", scale, positive=True)
     at_least_zero("noise", noise)
     rng = np.random.default_rng(seed)

@@ -116,17 +116,6 @@ def check_sets(method: Algorithm, settled: dict[str, Any], stack: Sequence[Appli
             raise ParameterError(f"{owner}: {name}={one} is no set for this problem of {d} unknowns: {reason}")
 
 
-def check_optimum(method: Algorithm, settled: dict[str, Any], stack: Sequence[Applied], problem: Problem) -> None:
-    """Errors are measured from the minimiser over the whole space: a set that leaves it out would be another problem."""
-    for owner, name, one in sets_of(method, settled, stack):
-        if not one.holds(problem.optimum):
-            point = ", ".join(f"{v:.4g}" for v in problem.optimum[:6]) + (", ..." if problem.d > 6 else "")
-            raise ParameterError(
-                f"{owner}: {name}={one} does not contain the minimiser of the sum, ({point}), and errors are measured from there; "
-                "a set is meant to hold it, not to move it: give a larger one"
-            )
-
-
 def sets_of(method: Algorithm, settled: dict[str, Any], stack: Sequence[Applied]) -> list[tuple[str, str, Ball | Box]]:
     """Whose sets they are, the names of the parameters, the sets."""
     owners = [(method.name, settled.items()), *((a.mechanism.name, a.parameters) for a in stack)]

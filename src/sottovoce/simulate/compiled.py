@@ -16,7 +16,7 @@ import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
 from ..errors import NotInstalled, ProblemError
-from ..layout import Layout
+from ..layout import CoSenders, Layout
 from ..registry import Algorithm, Applied
 from ..weights import Rule
 from . import eager
@@ -45,6 +45,7 @@ class Arguments(NamedTuple):
     data: Any
     values: Array | None
     reverse: Array | None
+    pairs: CoSenders | None
     stepsize: Array
     seed: Array
     runs: Array
@@ -157,7 +158,7 @@ def arguments_of(task: Task) -> Arguments:
     return Arguments(
         task.layout, task.tables, task.schedule, aids_of(task.layout, task.rules, task.tables),
         eager.active_of(task), task.problem.data, eager.values_of(task), eager.reverse_of(task.graph),
-        task.stepsize, draws.seed, draws.runs, np.asarray(task.problem.optimum), np.int64(task.settled),
+        eager.pairs_of(task), task.stepsize, draws.seed, draws.runs, np.asarray(task.problem.optimum), np.int64(task.settled),
     )  # fmt: skip
 
 
@@ -266,7 +267,7 @@ def _stage(recipe: Recipe, a: Arguments) -> Stage:
         jnp, JaxSums(a.layout), a.layout, recipe.family, a.data, CounterDraws.traced(a.seed, a.runs), a.stepsize,
         Weigher(dict(recipe.rules), a.tables, a.schedule, a.aids, a.active), recipe.coordinates,
         parameters=SimpleNamespace(**dict(recipe.parameters)), values=a.values, reverse=a.reverse, diameter=recipe.diameter,
-        helpers=recipe.helpers,
+        helpers=recipe.helpers, pairs=a.pairs,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
 from ..graph import Graph
+from ..layout import CoSenders, co_senders
 from .chronicle import BROKEN, SETTLING, Chronicle, Chunk, Played, distance
 from .everynode import EveryNode, Stage
 from .helpers import padded
@@ -40,7 +41,7 @@ def stage_of(task: Task) -> Stage:
         ),
         task.problem.d,
         parameters=task.step_parameters, values=values_of(task), reverse=reverse_of(task.graph),
-        diameter=diameter_of(task), helpers=task.helpers,
+        diameter=diameter_of(task), helpers=task.helpers, pairs=pairs_of(task),
     )  # fmt: skip
 
 
@@ -65,6 +66,11 @@ def diameter_of(task: Task) -> int | None:
     """Only methods that flood need it, and it is dear to find."""
     floods = task.algorithm.floods or any(a.mechanism.floods for a in task.mechanisms)
     return task.graph.diameter if floods else None
+
+
+def pairs_of(task: Task) -> CoSenders | None:
+    """Only mechanisms whose words cancel need them, and they are many where graphs are dense."""
+    return co_senders(task.graph) if any(a.mechanism.cancels for a in task.mechanisms) else None
 
 
 def _play(task: Task, watch: Callable[[int], None]) -> Played:

@@ -18,7 +18,7 @@ import numpy as np
 from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, Draws, Stream
 from ..errors import GraphError, Refused
 from ..laws import law as named_law
-from ..layout import Layout
+from ..layout import CoSenders, Layout
 from ..node import Values, Weight, Weights, each, grouped
 from .helpers import helper_numbers
 from .tape import Tape
@@ -46,6 +46,7 @@ class Stage:
     diameter: int | None = None
     helpers: int = 0
     told_n: int | None = None  # how many parties a step is told that there are; None: as many as there are
+    pairs: CoSenders | None = None
 
     @functools.cached_property
     def cut(self) -> Callable[[Array], tuple[Array, Array]]:
@@ -193,30 +194,49 @@ class EveryNode:
 
     # randomness --------------------------------------------------------------------------------------------------
 
-    def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
+    def draw(
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
+    ) -> Array:
         """Numbers of a law, as many coordinates as `like` has, one row a node or (known "edge", "pair") an out-edge."""
         each = each or ("edge" if known in ("edge", "pair") else "node")
         call = self._call()
         law = law if law in (UNIT, WORDS) else named_law(law)
         sender, receiver = self._ends(each, known, shared)
-        value = self.stage.weigher.numbers(
-            self.stage, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2]
-        )
+        size = like.shape[-2]
+        if kept is None:
+            value = self.stage.weigher.numbers(self.stage, law, Stream(self.kind, call), self.k, sender, receiver, size)
+        else:  # what outlasts a run goes by its label alone
+            source = self.stage.draws.kept(kept).four
+            (value,) = source(self.xp, law, Stream(KEPT), -1, sender, receiver, size, (0,))
         if self.tape is not None:
             self.tape.draw(f"draw-{call}", each, known, law, value)
         return value
 
     def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know, once for my out-edges and once for my in-edges."""
-        if kept is None:
-            value = self.draw(law, like, "edge", shared=True)
-            return value, value
-        call, layout, law = self._call(), self.stage.layout, law if law in (UNIT, WORDS) else named_law(law)
-        source = self.stage.draws.kept(kept).between
-        (value,) = source(self.xp, law, Stream(KEPT), -1, layout.sender, layout.receiver, like.shape[-2], (0,))
-        if self.tape is not None:
-            self.tape.draw(f"draw-{call}", "edge", "edge", law, value)
+        value = self.draw(law, like, "edge", shared=True, kept=kept)
         return value, value
+
+    def cancelling(self, like: Array) -> Array:
+        """Words that sum to zero over the in-edges of each receiver."""
+        call, stage, size = self._call(), self.stage, like.shape[-2]
+        assert stage.pairs is not None  # the mechanism says that it cancels
+        pairs, most = stage.pairs, len(stage.pairs.blocks)
+        runs: Any = getattr(stage.draws, "runs", 1)
+        shape = (len(stage.layout.sender), size, runs if isinstance(runs, int) else len(runs))
+        if not most:
+            return self.xp.zeros(shape, self.xp.uint64)
+        streams = stage.weigher.numbers(stage, WORDS, Stream(self.kind, call), self.k, pairs.first, pairs.second, most * size)
+        if self.tape is not None:
+            self.tape.draw(f"draw-{call}", "co-senders", "pair", WORDS, streams)
+        words = streams.reshape(-1, size, streams.shape[-1])[pairs.word]
+        return self._added(self._added(self.xp.zeros(shape, self.xp.uint64), pairs.plus, words), pairs.minus, 0 - words)
+
+    def _added(self, rows: Array, where: Array, words: Array) -> Array:
+        if self.xp is np:
+            np.add.at(rows, where, words)
+            return rows
+        return rows.at[where].add(words)
 
     def _call(self) -> int:
         self.calls += 1

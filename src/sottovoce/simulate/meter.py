@@ -10,7 +10,7 @@ import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
 from ..graph import Graph
-from ..layout import layout
+from ..layout import co_senders, layout
 from ..node import grouped
 from ..registry import Algorithm, Applied
 from ..weights import Rule
@@ -40,20 +40,15 @@ def payloads(
     n: int | None = None,
 ) -> tuple[list[int], list[int]]:
     """Bytes that cross one edge: in each exchange of the set-up, and in each of an iteration; `n` is what a step is told."""
-    setup, tape = _tapes(method, rules, stack, coordinates, parameters, diameter, n)
+    setup, tape, _ = rehearsed(method, rules, stack, coordinates, parameters, diameter, n)
     size = lambda sent: [int(m[0].nbytes) for m in sent]
     entries = layout(_network(method))
     return size(setup.sent(np, entries)), size(tape.sent(np, entries))
 
 
-def shapes(
-    method: Algorithm, rules: Rules, stack: tuple[Applied, ...], coordinates: int, parameters: Any = None, diameter: int | None = 2,
-    n: int | None = None,
-) -> tuple[list[Any], list[Any]]:
-    """What a message holds, in each exchange of the set-up and of an iteration: for each part the kind of number and how many."""
-    tapes = _tapes(method, rules, stack, coordinates, parameters, diameter, n)
-    setup, each = ([_parts(verb, terms) for verb, terms in tape.messages] for tape in tapes)
-    return setup, each
+def shapes(tape: Tape) -> list[tuple[tuple[str, int], ...]]:
+    """What a message holds in each exchange: for each part the kind of number and how many."""
+    return [_parts(verb, terms) for verb, terms in tape.messages]
 
 
 def _parts(verb: str, terms: tuple[tuple[Any, Any], ...]) -> tuple[tuple[str, int], ...]:
@@ -65,23 +60,24 @@ def _parts(verb: str, terms: tuple[tuple[Any, Any], ...]) -> tuple[tuple[str, in
     return tuple((value.dtype.name, value.shape[-2]) for value in values)
 
 
-def _tapes(
+def rehearsed(
     method: Algorithm, rules: Rules, stack: tuple[Applied, ...], coordinates: int, parameters: Any, diameter: int | None,
-    n: int | None,
-) -> tuple[Tape, Tape]:
-    """The set-up and one iteration, played."""
+    n: int | None = None,
+) -> tuple[Tape, Tape, list[Any]]:
+    """The set-up and one iteration, played; the state and what the mechanisms keep, after each."""
     graph = _network(method)
     tables = {name: r.played().constant(graph)[:, None, None] for name, r in rules.items() if isinstance(r, Rule)}
     stage = Stage(
         np, NumpySums(layout(graph)), layout(graph), Flat(), (), CounterDraws(0), np.ones((1, 1, 1)),
         BlockWeigher(rules, tables, None, 1), coordinates, parameters=parameters or SimpleNamespace(),
         values=np.zeros((graph.n, coordinates, 1)), reverse=graph.reverse, diameter=diameter, helpers=method.helpers, told_n=n,
+        pairs=co_senders(graph),
     )  # fmt: skip
     setup, tape = Tape(), Tape()
     with np.errstate(all="ignore"):
         state, ms = begin(method, EveryNode(stage, -1, setup, SETUP), stack, np.ones((graph.n, coordinates, 1)))
-        advance(method, EveryNode(stage, 0, tape, STEP), stack, state, ms)
-    return setup, tape
+        after = advance(method, EveryNode(stage, 0, tape, STEP), stack, state, ms)
+    return setup, tape, [(state, ms), after]
 
 
 def _network(method: Algorithm) -> Graph:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -19,32 +18,18 @@ import numpy as np
 from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
 from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
-from ..layout import Alone, Layout
 from ..ledger import Ledger
-from ..node import Values, Weight, Weights, each, grouped
+from ..node import Values, Weight, Weights, each, grouped, said
 from ..weights import Rule
-from .eager import active_of, diameter_of, values_of
+from .eager import active_of, diameter_of, pairs_of, values_of
+from .entries import Entries, Pair
 from .helpers import helper_numbers, share_of
+from .streams import Streams, streams_of
 from .tape import parts
 from .task import Task
 from .weigh import Rules, batches
 
 Array = np.ndarray
-
-
-class Entries:
-    """A node's row or column: its own share first, then its edges, sorted by the other end."""
-
-    def __init__(self, layout: Layout, me: int, index: Array):
-        mine = layout.source == layout.target
-        self.index = np.concatenate([index[mine[index]], index[~mine[index]]])
-        self.sender, self.receiver, self.side = layout.source[self.index], layout.target[self.index], Alone(len(index))
-
-    def ends(self, pairwise: bool) -> tuple[Array, Array]:
-        """Sender and receiver as a draw is keyed: the same for both directions of a link if it is the pair's."""
-        if not pairwise:
-            return self.sender, self.receiver
-        return np.minimum(self.sender, self.receiver), np.maximum(self.sender, self.receiver)
 
 
 @dataclass
@@ -70,6 +55,7 @@ class Own:
     draws: Draws
     mail: Any
     keeps: bool = True
+    streams: Streams | None = None
     ledgers: dict[tuple[int, int, int], Ledger] = field(default_factory=dict)
 
     @classmethod
@@ -93,25 +79,11 @@ class Own:
             task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize,
             task.problem.family if family is None else family,
             data, value, task.problem.d, task.step_parameters, draws, mail, task.keeps,
+            streams_of(pairs_of(task), layout, column.index),
         )  # fmt: skip
 
     def ledger(self, kind: int, call: int, part: int) -> Ledger:
         return self.ledgers.setdefault((kind, call, part), Ledger(self.n))
-
-
-class Pair:
-    """The entries of one weight at one node: its row part for a pull, its column part for a push, drawn when asked for."""
-
-    def __init__(self, entries: Callable[[str], Array], side: str):
-        self._entries, self.side = entries, side
-
-    row = functools.cached_property(lambda self: self._entries("row"))
-    column = functools.cached_property(lambda self: self._entries("column"))
-
-    def cut(self, _: Any = None) -> tuple[Array, Array]:
-        """My own share and my edges, on the side that chooses this weight."""
-        mine = self.column if self.side == "column" else self.row
-        return mine[:1], mine[1:]
 
 
 class OneNode:
@@ -154,17 +126,23 @@ class OneNode:
         own, mine = self.own, self.own.column if side == "column" else self.own.row
         given = own.active if tables is None else tables
         constant = np.ones((1, 1, 1)) if given is None else given[side == "column"]
+        if constant is None:
+            raise self._unknown(name, side)
         if own.schedule is not None and given is not None:
             constant = constant[own.schedule[max(self.k, 0)]]
         if place is None:
             return rule.weigh(np, mine.side, None, constant)
         if not (rule.pairwise or rule.side == side):
-            raise WeightError(f"node {own.me} needs the {side} part of {name}, which others draw; draw it on the side that uses it")
+            raise self._unknown(name, side)
         sender, receiver = mine.ends(rule.pairwise)
         coordinates = own.coordinates if rule.per_coordinate else 1
         source = own.draws.between if rule.pairwise else own.draws.four
         (raw,) = source(np, rule.law, place[0], self.k, sender, receiver, coordinates, (place[1],))
         return rule.weigh(np, mine.side, raw, constant)
+
+    def _unknown(self, name: str, side: str) -> WeightError:
+        who = f"node {self.own.me} needs the {side} part of {name}, which others draw"
+        return WeightError(f"{who}; draw it on the side that uses it")
 
     def shares(self, weight: Weight, side: str) -> tuple[Array, Array]:
         pair: Any = weight.entries
@@ -186,7 +164,7 @@ class OneNode:
         return came if isinstance(out, tuple) else came[0]
 
     def spread(self, v: Values) -> Values:
-        return each(lambda part: np.repeat(part, len(self.own.column.index) - 1, 0), v)
+        return each(lambda part: np.broadcast_to(part, (len(self.own.column.index) - 1, *part.shape[1:])), v)
 
     def hear(self, v: Values) -> Values:
         return self.exchange(self.spread(v))
@@ -291,31 +269,43 @@ class OneNode:
 
     # randomness and public facts ---------------------------------------------------------------------------------
 
-    def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
-        draws, mine, pair = self.own.draws, self.own.column, known == "pair"
+    def draw(
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
+    ) -> Array:
+        if kept is not None:
+            return self._numbers("common", self._call(), law, np.zeros(1, int), np.zeros(1, int), like, kept)
+        mine, pair = self.own.column, known == "pair"
         if (each or ("edge" if known in ("edge", "pair") else "node")) == "edge":
             sender, receiver = (ends[1:] for ends in mine.ends(pair))
-            return self._numbers(draws.between if pair else draws.four, self._call(), law, sender, receiver, like)
+            return self._numbers("between" if pair else "four", self._call(), law, sender, receiver, like)
         owner = np.zeros(1, int) if shared else np.full(1, self.own.me)
-        return self._numbers(draws.common if shared else draws.four, self._call(), law, owner, owner, like)
+        return self._numbers("common" if shared else "four", self._call(), law, owner, owner, like)
 
     def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know: those of my out-edges, and those of my in-edges."""
         call, sides = self._call(), [mine.ends(False) for mine in (self.own.column, self.own.row)]
-        if kept is None:
-            out, inbox = (self._numbers(self.own.draws.between, call, law, s[1:], r[1:], like) for s, r in sides)
-            return out, inbox
-        law, source = law if law in (UNIT, WORDS) else named_law(law), self.own.draws.kept(kept).between
-        out, inbox = (source(np, law, Stream(KEPT), -1, s[1:], r[1:], like.shape[-2], (0,))[0] for s, r in sides)
+        out, inbox = (self._numbers("between", call, law, s[1:], r[1:], like, kept) for s, r in sides)
         return out, inbox
+
+    def cancelling(self, like: Array) -> Array:
+        """The words of my out-edges, from the streams that I share; over the in-edges of each receiver they sum to zero."""
+        call, size, shared = self._call(), like.shape[-2], self.own.streams
+        assert shared is not None  # the mechanism says that it cancels
+        whole, edges = np.zeros((1, shared.most * size, 1)), len(self.own.column.index) - 1
+        return shared.added(self._numbers("between", call, WORDS, shared.first, shared.second, whole), edges, size)
 
     def _call(self) -> int:
         self.calls += 1
         return self.calls - 1
 
-    def _numbers(self, source: Any, call: int, law: Any, sender: Array, receiver: Array, like: Array) -> Array:
-        law = law if law in (UNIT, WORDS) else named_law(law)
-        return source(np, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2], (0,))[0]
+    def _numbers(
+        self, who: str, call: int, law: Any, sender: Array, receiver: Array, like: Array, kept: int | None = None
+    ) -> Array:
+        """Numbers that `who` knows: me alone ("four"), sender and receiver ("between"), all ("common")."""
+        law, size = law if law in (UNIT, WORDS) else named_law(law), like.shape[-2]
+        if kept is not None:  # what outlasts a run goes by its label alone
+            return getattr(self.own.draws.kept(kept), who)(np, law, Stream(KEPT), -1, sender, receiver, size, (0,))[0]
+        return getattr(self.own.draws, who)(np, law, Stream(self.kind, call), self.k, sender, receiver, size, (0,))[0]
 
     @property
     def me(self) -> Array:
@@ -336,19 +326,3 @@ class OneNode:
     @property
     def to_helper(self) -> Array:
         return helper_numbers(np, self.own.column.receiver[1:], self.own.n)
-
-
-def said(terms: tuple[tuple[Weight, Values], ...]) -> list[tuple[Any, Any, Values]]:
-    """What a pull sends, (weight, factor, value): a value goes out as it is, its sign and factor stay with whoever weighs it;
-    values with the same weight go out as their sum."""
-    groups: list[list[tuple[Weight, Values]]] = []
-    for weight, v in terms:
-        if weight.entries is not None:
-            if groups and groups[-1][-1][0].entries is weight.entries:
-                groups[-1].append((weight, v))
-            else:
-                groups.append([(weight, v)])
-    plain = lambda group: len(group) == 1 and isinstance(group[0][0].factor, int | float)
-    return [
-        (g[0][0].entries, g[0][0].factor, g[0][1]) if plain(g) else (g[0][0].entries, 1, grouped(tuple(g))[1][0][1]) for g in groups
-    ]

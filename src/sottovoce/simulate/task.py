@@ -201,7 +201,7 @@ def weigh(
         constants = [one.constant(g) for g in graphs]
         if side == "both" and one.law is None:
             checks.check_doubly(name, one, constants, graphs)
-        table = np.stack([_embedded(c, g, graph) for c, g in zip(constants, graphs, strict=True)])[..., None, None]
+        table = table_of(constants, graphs, graph)
         if one.law is not None and not one.fresh:
             table = _drawn_once(one, table, graph, draws, i)
             one = Given(one.side, one.known)
@@ -221,6 +221,11 @@ def _side(method: Algorithm, name: str) -> str:
     while isinstance(choice, str):
         choice = method.weights[choice]
     return choice.side
+
+
+def table_of(constants: list[Array], graphs: list[Graph], union: Graph) -> Array:
+    """The constants of a weight on each distinct graph, at their places among the union's entries: (graphs, entries, 1, 1)."""
+    return np.stack([_embedded(c, g, union) for c, g in zip(constants, graphs, strict=True)])[..., None, None]
 
 
 def _embedded(constant: Array, graph: Graph, union: Graph) -> Array:

@@ -1,0 +1,305 @@
+"""The life of one node: protocol, store, link and replay put together.
+
+    with Store(folder, key, roster.digest) as store:
+        loop = Loop(roster, me, cost, store, link, draws)
+        for k, x in loop.run():
+            ...                 # x after k iterations; whoever stops taking stops the node, and it can go on later
+        ...                     # write the result down
+        store.erase()
+
+The step runs in the thread of whoever iterates, and waits there; the link's own threads take in what comes and answer what is
+there. State k, the journal and the messages of an iteration's first exchange are one record, so an iteration costs as many
+commits as it has exchanges. A kill at any instant, a wait, ctrl-c and an ended deadline are one path: what is on the disk goes on.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import Ended, MessageRefused, RunError
+from ..problem import Problem
+from .draws import NodeDraws
+from .frame import MOVING, Frames, Place
+from .link import Link
+from .plan import classes, planned
+from .protocol import Answer, Ask, Protocol
+from .records import end, put_together, record, whole
+from .replay import Replay, Wait
+from .roster import Roster
+from .store import Store
+
+Array = np.ndarray
+PAUSES = 0.01, 0.5  # seconds: the first before a question that brought nothing is put again, and the longest
+REPORT = 1.0  # seconds of waiting after which, and between which, is told for whom
+LINGER = 0.5  # seconds that a node stays for those who did not hear its last answer
+
+
+class Watch:
+    """Who looks on; override what you want to hear of. Nothing here is a number of the optimisation."""
+
+    def waiting(self, who: list[int], what: str, seconds: float) -> None:
+        """This node has been waiting so long for these neighbours."""
+
+    def refused(self, other: int, reason: str) -> None:
+        """What a neighbour sent was not what was agreed; nothing changed."""
+
+
+class Loop:
+    """One node of a roster, with a cost, a place on the disk, and a link."""
+
+    def __init__(
+        self, roster: Roster, me: int, cost: Problem, store: Store, link: Link, draws: NodeDraws | Any, *, x0: Array | None = None,
+        watch: Watch | None = None, deadline: float | None = None, ahead: int | None = None, patient: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ):  # fmt: skip
+        """`deadline`: after so many seconds the run is ended for all, to be resumed. `patient`: a step waits where it is; otherwise
+        it is played again. `ahead`: how many iterations a question asks for."""
+        self.roster, self.me, self.store, self.link = roster, me, store, link
+        self.watch, self.patient, self.clock = watch or Watch(), patient, clock
+        self.protocol = Protocol(Frames(roster, me), roster.iterations, ahead)
+        self.replay = Replay(planned(roster, cost), me, cost, draws, self, x0)
+        self.lock, self.wake = threading.Lock(), queue.SimpleQueue()
+        self.due: dict[int, tuple[float, float]] = {}  # in-neighbours to ask again: when, and after which pause
+        self.until = None if deadline is None else clock() + deadline
+        self.awaited: Place | None = None
+        self.failure: Exception | None = None
+        self.on_disk, self.done = -2, False  # the state that the log ends with; whether everybody has everything
+
+    # the run -----------------------------------------------------------------------------------------------------
+
+    def run(self) -> Iterator[tuple[int, Array]]:
+        """(k, x) from the state that is on the disk on, x^0 at the beginning; ends when all neighbours have what they need."""
+        self.begin()
+        try:
+            if self.replay.saved.k >= 0:
+                yield self.replay.saved.k, self.x
+            while not self.over:
+                with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+                    self.iterate()
+                yield self.replay.saved.k, self.x
+            self.finish()
+            self._await(self._everybody, "to have everything")
+            self.sign_off()
+        finally:
+            self.link.close()
+
+    def begin(self) -> None:
+        """Read what there is, write the log anew, and open the link."""
+        found = put_together(self.store.records(), classes(self.replay.task))
+        self.replay.resume(found.saved, found.journal)
+        self.protocol.restore((found.saved.k, found.journal.phases), found.kept)
+        self.done = found.done
+        self._rewrite()
+        self.link.open(self)
+        if not self.over:
+            self._reached()
+
+    def iterate(self) -> None:
+        """One iteration (the set-up is one); Wait if this node is not patient and something is missing."""
+        saved = self.replay.play()
+        with self.lock:
+            heard = self.protocol.moving(saved.k - 1)
+        self.replay.take(saved, heard)
+
+    @property
+    def over(self) -> bool:
+        saved = self.replay.saved
+        return saved.over or saved.k == self.roster.iterations
+
+    @property
+    def x(self) -> Array:
+        """The answer so far, (d,)."""
+        return self.replay.answer(self.replay.saved.state)[0, :, 0].copy()
+
+    def finish(self) -> None:
+        """The last state is there: write it, and say to all in-neighbours that nothing more is needed of them."""
+        if self.on_disk != self.replay.saved.k:
+            self._commit(None, {})
+        with self.lock:
+            asks = self.protocol.finished(self.replay.saved.k)
+        if not self.done:
+            self._post(asks)
+
+    def _everybody(self) -> bool:
+        return self.done or not (self.protocol.unsaid() or self.protocol.unfinished())
+
+    def sign_off(self) -> None:
+        """Everybody has everything: note it, and stay a moment for those who did not hear the last answer."""
+        if not self.done:
+            self.store.append(end())
+            self.done = True
+            time.sleep(LINGER)
+
+    # what the step sends and receives ----------------------------------------------------------------------------
+
+    def send(self, place: Place, parts: tuple[Array, ...]) -> None:
+        """Commit the messages of a place, with the state if it is not on the disk yet; then offer them."""
+        self._check()
+        payloads = self.protocol.frames.payloads(place, parts)
+        flags = MOVING if self.replay.saved.moving and self.roster.tolerance is not None else 0
+        before = self.on_disk
+        self._commit(place, {receiver: (flags, payload) for receiver, payload in payloads.items()})
+        self.replay.journal.phases += 1
+        with self.lock:
+            answers = self.protocol.committed(place, payloads, flags)
+        self._post(answers)
+        if before != self.on_disk:
+            self._reached()
+        if self.store.heavy:
+            self._rewrite()
+
+    def confirm(self, place: Place, parts: tuple[Array, ...]) -> None:
+        """A step that is played again says what it said; what is out stays, and a step that says something else is refused."""
+        with self.lock:
+            out = {receiver: one.kept[place][1] for receiver, one in self.protocol.outs.items() if place in one.kept}
+        payloads = self.protocol.frames.payloads(place, parts) if out else {}
+        if any(payloads[receiver] != payload for receiver, payload in out.items()):
+            raise RunError(
+                f"iteration {place[0]}, exchange {place[1]}: the step, played again, sends another message than the one that is "
+                "out; a step and a mechanism must be pure functions of their state, of the node's draws and of its cost"
+            )
+
+    def _commit(self, place: Place | None, message: dict[int, tuple[int, bytes]]) -> None:
+        saved, journal = self.replay.saved, self.replay.journal
+        new = None if self.on_disk == saved.k else saved
+        self.store.append(record(saved.k, new, journal.phases, journal.fresh(), place, message))
+        self.on_disk = saved.k
+
+    def _rewrite(self) -> None:
+        with self.lock:
+            kept = self.protocol.kept()
+        saved, journal = self.replay.saved, self.replay.journal
+        self.store.rewrite([*whole(saved, journal, kept), *([end()] if self.done else [])])
+        journal.fresh()
+        self.on_disk = saved.k
+
+    def _reached(self) -> None:
+        """My state is on the disk: what its iteration needs may be asked for."""
+        with self.lock:
+            asks = self.protocol.reached(self.replay.saved.k)
+            for ask in asks:
+                self.due.pop(ask.sender, None)
+        self._post(asks)
+
+    def receive(self, place: Place) -> list[tuple[Array, ...]]:
+        """What came for a place; waits for it, or raises Wait."""
+        with self.lock:
+            if self.protocol.complete(place):
+                return self.protocol.inbox(place)
+            if not self.patient:
+                raise Wait
+            self.awaited = place
+        self._await(lambda: self.protocol.complete(place), f"for iteration {place[0]}, exchange {place[1]}")
+        self.awaited = None
+        return self.protocol.inbox(place)
+
+    # waiting -----------------------------------------------------------------------------------------------------
+
+    def _await(self, ready: Callable[[], bool], what: str) -> None:
+        """Until it is ready: ask again what brought nothing, tell who is waited for, mind the deadline."""
+        since = told = self.clock()
+        while True:
+            with self.lock:
+                done = ready()
+            self._check()
+            if done:
+                return
+            now = self.clock()
+            if self.until is not None and now >= self.until:
+                self._leave(f"the deadline of node {self.me} has passed, while it waited {what}")
+            with self.lock:
+                soonest = min(told + REPORT, self.until or np.inf, *(when for when, _ in self.due.values()), np.inf)
+            try:
+                self.wake.get(timeout=max(0.0, soonest - now))
+            except queue.Empty:
+                now = self.clock()
+                self.ask_again(now)
+                if now - told >= REPORT:
+                    told = now
+                    self.watch.waiting(self._whom(), what, now - since)
+
+    def _check(self) -> None:
+        """What the link's threads have found out meanwhile."""
+        if self.failure is not None:
+            raise self.failure
+        if self.protocol.stopped is not None:
+            self._leave(f"node {self.protocol.stopped} says that an operator has ended the run")
+
+    def _whom(self) -> list[int]:
+        """The neighbours that are waited for."""
+        with self.lock:
+            if self.awaited is not None:
+                return self.protocol.missing(self.awaited)
+            return sorted({*self.protocol.unsaid(), *self.protocol.unfinished()})
+
+    def ask_again(self, now: float) -> None:
+        """Put the questions again whose pause is over."""
+        with self.lock:
+            ready = [sender for sender, (when, _) in self.due.items() if when <= now]
+            asks = [self.protocol.again(sender) for sender in ready if self.protocol.lacks(sender)]
+            for sender in ready:
+                self.due[sender] = np.inf, self.due[sender][1]
+        self._post(asks)
+
+    def _leave(self, why: str) -> None:
+        """Tell whoever asks that the run is ended, then end it here."""
+        end, told = self.clock() + 4 * LINGER, set()
+        while self.clock() < end and not told >= set(self.protocol.outs):
+            with self.lock:
+                answers = self.protocol.farewell()
+            self._post(answers)
+            told |= {receiver for receiver, *_ in answers}
+            time.sleep(LINGER / 10)
+        raise Ended(f"{why}; every node stops, nothing is lost: start all nodes again, and they go on where they were")
+
+    def _post(self, actions: Sequence[Ask | Answer]) -> None:
+        """Do what the protocol said; never while holding the lock."""
+        for action in actions:
+            if isinstance(action, Ask):
+                self.link.ask(action.sender, action.question)
+            else:
+                self.link.answer(action.receiver, action.frame, action.last)
+
+    # what the link calls, from its own threads -------------------------------------------------------------------
+
+    def asked(self, receiver: int, question: bytes) -> None:
+        with self.lock:
+            try:
+                answers = self.protocol.asked(receiver, question)
+            except MessageRefused as error:
+                return self.watch.refused(receiver, str(error))
+            except RunError as error:
+                self.failure, answers = error, []
+        self._post(answers)
+        if self.protocol.over or self.failure is not None:
+            self.wake.put(None)
+        return None
+
+    def came(self, sender: int, frame: bytes) -> None:
+        with self.lock:
+            try:
+                complete = self.protocol.came(sender, frame)
+            except MessageRefused as error:
+                return self.watch.refused(sender, str(error))
+            if sender in self.due:
+                self.due[sender] = self.due[sender][0], PAUSES[0]  # it is there: no reason for long pauses
+            ready = complete is not None and complete == self.awaited
+        if ready or self.protocol.over or self.protocol.stopped is not None:
+            self.wake.put(None)
+        return None
+
+    def ended(self, sender: int, question: bytes) -> None:
+        with self.lock:
+            if self.protocol.ended(sender, question):
+                pause = self.due.get(sender, (0.0, PAUSES[0]))[1]
+                self.due[sender] = self.clock() + pause, min(2 * pause, PAUSES[1])
+                self.wake.put(None)
+
+    def refused(self, other: int, reason: str) -> None:
+        self.watch.refused(other, reason)

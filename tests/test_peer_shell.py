@@ -1,0 +1,677 @@
+"""Real nodes: who they are, what passes between them, and that a run of theirs is the one that was rehearsed."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+import pickle
+import re
+import runpy
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.cli import main
+from sottovoce.draws import CounterDraws
+from sottovoce.errors import IdentityError, InputError, SottovoceError, StoreError
+
+pytest.importorskip("zenoh")
+pytest.importorskip("cryptography")
+
+import zenoh
+
+from sottovoce.peer import certificates, greeting, identity, wiring
+from sottovoce.peer.checking import check
+from sottovoce.peer.costs import cost
+from sottovoce.peer.crew import Crew
+from sottovoce.peer.federation import Federation
+from sottovoce.peer.identity import Identity
+from sottovoce.peer.node import Node
+from sottovoce.peer.node_file import NodeFile
+from sottovoce.peer.rehearsal import rehearse, whole
+from sottovoce.peer.status import Log, Status
+from sottovoce.tables import toml
+
+ROOT = Path(__file__).parents[1]
+nodes = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("nodes.py"))))
+Member, Proxy, federation, until = nodes.Member, nodes.Proxy, nodes.federation, nodes.until
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """A federation of three in a cycle, for whoever only looks."""
+    folder = tmp_path_factory.mktemp("fed") / "three"
+    federation(folder)
+    return folder
+
+
+# who is who ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def issuer():
+    return certificates.new_authority("ours")
+
+
+def refusal(issued, authority, name, now=None):
+    read = certificates.read_certificate
+    with pytest.raises(IdentityError) as caught:
+        certificates.check(read(issued.certificate), read(authority.certificate), name, now)
+    return str(caught.value)
+
+
+def test_a_certificate_is_refused_for_what_is_wrong_with_it(issuer):
+    good, foreign = certificates.issue(issuer, "a"), certificates.issue(certificates.new_authority("theirs"), "a")
+    read, year = certificates.read_certificate, datetime.timedelta(days=366)
+    certificates.check(read(good.certificate), read(issuer.certificate), "a")
+    now = datetime.datetime.now(datetime.UTC)
+    assert "was not signed by this federation's authority" in refusal(foreign, issuer, "a")
+    assert "expired on" in refusal(good, issuer, "a", now + year)
+    assert "set the clock" in refusal(good, issuer, "a", now - year)
+    assert "is of 'a', and 'b' was expected" in refusal(good, issuer, "b")
+    twin = certificates.new_authority("ours")  # the same names, other keys
+    assert "was not signed" in refusal(certificates.issue(twin, "a"), issuer, "a")
+    assert "no authority's" in refusal(issuer, issuer, "ours authority")
+
+
+def test_a_certificate_without_a_common_name_is_refused(issuer):
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    key, now = certificates.new_key(), datetime.datetime.now(datetime.UTC)
+    nameless = x509.CertificateBuilder(
+        x509.Name([]), x509.Name([]), key.public_key(), 1, now, now + datetime.timedelta(days=1)
+    ).sign(key, hashes.SHA256())  # fmt: skip
+    with pytest.raises(IdentityError, match="one common name"):
+        certificates.check(nameless, certificates.read_certificate(issuer.certificate), "a")
+
+
+def test_a_borrowed_certificate_and_a_key_that_many_can_read_are_refused(tmp_path, issuer):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        identity.create(tmp_path / name, issuer, name)
+    borrowed = tmp_path / "a" / identity.CERTIFICATE
+    borrowed.write_bytes((tmp_path / "b" / identity.CERTIFICATE).read_bytes())
+    with pytest.raises(IdentityError, match="is not the key of the certificate"):
+        Identity.load(tmp_path / "a", "b")
+    with pytest.raises(IdentityError, match="'a' was expected"):
+        Identity.load(tmp_path / "a", "a")
+    (tmp_path / "b" / identity.KEY).chmod(0o644)
+    with pytest.raises(IdentityError, match="can be read by others"):
+        Identity.load(tmp_path / "b", "b")
+    with pytest.raises(InputError, match="not overwritten"):
+        identity.create(tmp_path / "b", issuer, "b")
+
+
+def test_keys_are_their_owners_alone_and_the_authoritys_lies_apart(three):
+    secret = [*three.glob("node-*/*key*"), *three.glob("node-*/exchange.pem"), three / "authority" / identity.KEY]
+    assert len(secret) == 3 * 3 + 1
+    assert {file.stat().st_mode & 0o777 for file in secret} == {0o600}
+    assert not list(three.glob("node-*/authority.key"))
+    who = Identity.load(three / "node-0", "node-0")
+    assert who.secret.hex() not in repr(who)
+    with pytest.raises(IdentityError, match="does not travel"):
+        pickle.dumps(who)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "a*", "-a", "a" * 64, "ä"])
+def test_names_are_fit_for_a_host_a_folder_and_a_key(name):
+    with pytest.raises(IdentityError, match="1 to 63 letters"):
+        certificates.check_name(name)
+
+
+def greeting_of(folder, name, **changed):
+    found, who, _ = NodeFile.read(folder / name).load()
+    return greeting.greeting(replace(found.roster, **changed), who), found.roster, who
+
+
+def test_a_roster_that_differs_is_refused_with_the_field_named(three):
+    shown, roster, who = greeting_of(three, "node-1")
+    assert greeting.trouble(shown, 1, roster, who.authority) is None
+    other, *_ = greeting_of(three, "node-1", stepsize=0.06)
+    assert "stepsize: 0.05 here, 0.06 there" in str(greeting.trouble(other, 1, roster, who.authority))
+    assert "of 'node-1'" in str(greeting.trouble(shown, 2, roster, who.authority))
+    facts = json.loads(shown)
+    facts["signature"] = facts["signature"][:-2] + "00"
+    assert "signature of node-1" in str(greeting.trouble(json.dumps(facts).encode(), 1, roster, who.authority))
+    assert "does not show" in str(greeting.trouble(b"\xff{", 1, roster, who.authority))
+    reissued = replace(roster, fingerprints=("x", "y", "z"))
+    assert "another certificate" in str(greeting.trouble(shown, 1, reissued, who.authority))
+
+
+# what Zenoh is told --------------------------------------------------------------------------------------------------
+
+
+def wires(three, name="node-0"):
+    found, who, _ = NodeFile.read(three / name).load()
+    return found.wiring(name, "127.0.0.1:1"), who
+
+
+def test_the_effective_configuration_is_what_it_must_be(three):
+    mine, who = wires(three)
+    config = wiring.configuration(mine, who, 1000)
+    assert wiring.effective(config) == wiring.EFFECTIVE
+    assert json.loads(config.get_json("transport/link/rx/max_message_size")) == 1000 + wiring.ROOM
+    rules = json.loads(config.get_json("access_control/rules"))
+    keys = {key for rule in rules for key in rule["key_exprs"]}  # node-0 hears node-2 and tells node-1
+    edges = {"sottovoce/edge/node-2/node-0", "sottovoce/edge/node-0/node-1"}
+    assert {key for key in keys if "/edge/" in key} == edges
+    assert {message for rule in rules for message in rule["messages"]} == {"query", "reply", "declare_queryable"}
+
+
+BAD_SETTINGS = {
+    "scouting/multicast/enabled": "true", "scouting/gossip/enabled": "true", "transport/shared_memory/enabled": "true",
+    "transport/unicast/compression/enabled": "true", "transport/auth/pubkey/known_keys_file": '"keys"',
+    "transport/link/tls/enable_mtls": "false", "access_control/enabled": "false", "access_control/default_permission": '"allow"',
+    "access_control/rules": "[]", "access_control/policies": "[]", "transport/link/protocols": '["tcp", "tls"]',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", BAD_SETTINGS)
+def test_a_node_does_not_start_where_a_setting_is_wrong_or_its_access_rules_are_missing(three, setting):
+    mine, who = wires(three)
+    config = wiring.configuration(mine, who, 1000)
+    if setting == "access_control/rules":
+        config.insert_json5("access_control/policies", "[]")
+    config.insert_json5(setting, BAD_SETTINGS[setting])
+    with pytest.raises(IdentityError, match="does not start with"):
+        wiring.check(config, mine)
+
+
+def test_nothing_is_ever_published():
+    import ast
+
+    for file in (ROOT / "src/sottovoce/peer").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Attribute):
+                assert not node.attr.startswith(("declare_publisher", "declare_subscriber", "liveliness")), file
+                assert not (node.attr in ("put", "delete") and "session" in ast.unparse(node.value)), file
+
+
+# spies, forgers, wire-taps -------------------------------------------------------------------------------------------
+
+MARKER = b"MARKED: who reads this has read a secret"
+
+
+class Plain:
+    """A handler that answers every question with the marker, and keeps what comes."""
+
+    def __init__(self):
+        self.frames, self.questions, self.why = [], 0, []
+
+    def asked(self, receiver, question):
+        self.questions += 1
+        self.link.answer(receiver, MARKER, False)
+
+    def came(self, sender, frame):
+        self.frames.append(frame)
+
+    def ended(self, sender, question): ...
+
+    def refused(self, other, reason):
+        self.why.append(reason)
+
+
+def opened(folder, name, change=lambda link: None):
+    member = Member(folder, name, None, change)
+    handler = Plain()
+    handler.link = member.link
+    member.link.open(handler)
+    return member.link, handler
+
+
+def without_rules(link):
+    link.config.insert_json5("access_control", '{"enabled": false, "default_permission": "allow"}')
+
+
+def spied(folder, change):
+    """What node-2, with its own good certificate and no rules, reads and forges of the edge from node-0 to node-1."""
+    listener, teller = opened(folder, "node-1", change), opened(folder, "node-0", change)
+    found, who, _ = NodeFile.read(folder / "node-2").load()
+    mine = replace(found.wiring("node-2", None), dial=tuple(member.address for member in found.members[:2]))
+    config = wiring.configuration(mine, who, 1000)
+    config.insert_json5("access_control", '{"enabled": false, "default_permission": "allow"}')
+    read = []
+    assert until(lambda: {0, 1} <= {*listener[0].greeted, *teller[0].greeted})
+    with zenoh.open(config) as spy:
+        heard = spy.declare_subscriber("**", lambda sample: read.append(sample.payload.to_bytes()))
+        faked = spy.declare_queryable("sottovoce/edge/node-0/*", lambda q: q.reply(q.key_expr, b"FORGED"), complete=True)
+        assert until(lambda: len(spy.info.links()) >= 2)
+        for key in 5 * ("sottovoce/edge/node-0/node-1", "sottovoce/edge/node-0/*"):
+            listener[0].ask(0, b"?" * 72)
+            for reply in spy.get(key, payload=b"!" * 72, timeout=0.2):
+                if reply.ok is not None:
+                    read.append(reply.ok.payload.to_bytes())
+        assert until(lambda: MARKER in listener[1].frames)
+        teller[0].close()  # now only the spy would answer
+        for _ in range(20):
+            listener[0].ask(0, b"?" * 72)
+            if until(lambda: b"FORGED" in listener[1].frames, 0.1):
+                break
+        faked.undeclare()
+        heard.undeclare()
+    listener[0].close()
+    return [frame for frame in read if MARKER in frame], [frame for frame in listener[1].frames if frame != MARKER]
+
+
+def test_a_spy_and_a_forger_with_a_good_certificate_read_and_forge_nothing(three):
+    assert spied(three, lambda link: None) == ([], [])
+    read, forged = spied(three, without_rules)  # the control: without access rules both succeed
+    assert read
+    assert forged
+
+
+def on_tcp(link):
+    """The control: the same link without TLS."""
+    settings = json.loads(str(link.config))
+    settings["access_control"] = {"enabled": False, "default_permission": "allow"}
+    settings["transport"]["link"]["protocols"] = ["tcp"]
+    for side in ("listen", "connect"):
+        settings[side]["endpoints"] = [point.replace("tls/", "tcp/") for point in settings[side]["endpoints"]]
+    link.config = zenoh.Config.from_json5(json.dumps(settings))
+
+
+@pytest.mark.parametrize("encrypted", [True, False], ids=["tls", "plain"])
+def test_a_wire_tap_finds_a_marker_only_where_tls_is_off(tmp_path, encrypted):
+    inner = nodes.free_port()
+    tap = Proxy(inner)
+    try:
+        folder = tmp_path / "two"
+        federation(folder, sv.graphs.cycle(2), hosts={"node-0": f"127.0.0.1:{tap.port}"})
+        listening(folder / "node-0", inner)
+        first, second = (opened(folder, name, (lambda link: None) if encrypted else on_tcp) for name in ("node-0", "node-1"))
+        assert until(lambda: 0 in second[0].greeted)
+        second[0].ask(0, b"?" * 72)
+        assert until(lambda: second[1].frames == [MARKER])
+        assert len(tap.bytes) > 1000
+        assert (MARKER in bytes(tap.bytes)) is not encrypted
+        for link, _ in (first, second):
+            link.close()
+    finally:
+        tap.close()
+
+
+def listening(folder, port):
+    """node.toml with another port to listen on: what the address names is something in between."""
+    file = folder / "node.toml"
+    facts = tomllib.loads(file.read_text())
+    file.write_text(toml({**facts, "listen": f"127.0.0.1:{port}"}))
+
+
+# the same run --------------------------------------------------------------------------------------------------------
+
+METHODS = [("private-gradient-tracking", {"K": 3}), ("ab", {}), ("subgradient-push", {}), ("add-opt", {})]
+
+
+@pytest.mark.parametrize(("algorithm", "parameters"), METHODS, ids=lambda value: value if isinstance(value, str) else "")
+def test_nodes_do_what_was_rehearsed(tmp_path, algorithm, parameters):
+    folder, seed = tmp_path / "five", 7
+    stepsize = 1.0 if algorithm == "subgradient-push" else 0.02
+    facts = federation(folder, sv.graphs.paper_b(), algorithm, parameters, stepsize=stepsize, iterations=25)
+    members = [Member(folder, name, CounterDraws(seed, [0])) for name in facts.names]
+    nodes.together(members)
+    rehearsed = rehearse(folder, seed, record=True)
+    assert rehearsed.provenance["kind"] == "rehearsal"
+    wanted = rehearsed.trajectory[:, 0]  # (k, n, d)
+    found = np.stack([[member.x[k] for member in members] for k in range(26)])
+    largest = np.maximum.accumulate(np.abs(wanted).max((1, 2)))
+    assert (np.abs(found - wanted).max((1, 2)) <= 1e-12 * largest).all()
+
+
+def test_a_delaying_proxy_that_cuts_the_line_changes_nothing(tmp_path):
+    inner = nodes.free_port()
+    proxy = Proxy(inner, delay=0.005)
+    try:
+        folder = tmp_path / "three"
+        facts = federation(folder, sv.graphs.cycle(3), hosts={"node-0": f"127.0.0.1:{proxy.port}"}, iterations=60)
+        listening(folder / "node-0", inner)
+        members = [Member(folder, name, CounterDraws(3, [0])) for name in facts.names]
+
+        def cut():
+            for k in (10, 30):
+                until(lambda k=k: max(members[0].x, default=0) >= k)
+                proxy.cut()
+
+        cutter = threading.Thread(target=cut, daemon=True)
+        cutter.start()
+        nodes.together(members)
+        cutter.join()
+        wanted = rehearse(folder, 3).x[0]
+        assert np.abs(np.stack([member.x[60] for member in members]) - wanted).max() <= 1e-12 * np.abs(wanted).max()
+        assert all(member.watch.reasons == [] for member in members)
+    finally:
+        proxy.close()
+
+
+# processes -----------------------------------------------------------------------------------------------------------
+
+
+def played(folder, each=lambda crew: None):
+    with Crew(folder) as crew:
+        for name in crew.federation.names:
+            crew.start(name)
+        crew.watch(each)
+        return crew.answers(), crew.kills
+
+
+def test_kills_and_a_stopped_process_change_no_bit(tmp_path):
+    """A method without randomness from a start that is written down: two runs differ only by what is done to them."""
+    found = {}
+    for name in ("calm", "stormy"):
+        folder = tmp_path / name
+        federation(folder, sv.graphs.cycle(3), iterations=400)
+        for i in range(3):
+            file = folder / f"node-{i}" / "node.toml"
+            facts = tomllib.loads(file.read_text())
+            file.write_text(toml({**facts, "start": [float(i), -1.0]}))
+        due = [("node-0", 60), ("node-2", 120), ("node-0", 180), ("node-1", 260)] if name == "stormy" else []
+        stops = [("node-1", 30)] if name == "stormy" else []
+
+        def each(crew, due=due, stops=stops):
+            if due and crew.iteration(due[0][0]) >= due[0][1]:
+                crew.kill(due[0][0])
+                crew.start(due.pop(0)[0])
+            if stops and crew.iteration(stops[0][0]) >= stops[0][1]:
+                process = crew.processes[stops.pop()[0]]
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(1.5)
+                process.send_signal(signal.SIGCONT)
+
+        x, kills = played(folder, each)
+        found[name] = x.tobytes()
+        assert kills == (4 if name == "stormy" else 0)
+        exact = whole(folder)[1].optimum
+        assert np.abs(x - exact).max() < 1e-8
+    assert found["calm"] == found["stormy"]
+
+
+CANARY = 7.123456789123
+
+
+def test_no_value_is_written_where_it_does_not_belong(tmp_path, capfd):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), problem="rendezvous:d=1", iterations=200, stepsize=0.001)
+    for i in range(2):
+        file = folder / f"node-{i}" / "node.toml"
+        facts = tomllib.loads(file.read_text())
+        cost = {"kind": "least-squares", "csv": "planted.csv", "target": "y"}
+        file.write_text(toml({**facts, "cost": cost}))
+        (file.parent / "planted.csv").write_text(f"a,y\n{CANARY},{3 * CANARY + i}\n1,3\n")
+    seen = {}
+
+    def each(crew):
+        for file in folder.rglob("store"):
+            if file.is_file():
+                seen[file] = file.read_bytes()
+
+    played(folder, each)
+    assert seen
+    needles = [str(CANARY)[:10].encode(), np.float64(CANARY).tobytes(), np.float64(2 * CANARY**2).tobytes()]
+    told = b"".join(capfd.readouterr()[i].encode() for i in (0, 1))
+    logs = b"".join(file.read_bytes() for file in folder.rglob("node.log"))
+    assert b"start" in logs
+    for needle in needles:
+        assert all(needle not in text for text in (told, logs, *seen.values()))
+    with Crew(folder) as crew:  # the line that a process says of itself
+        assert set(Status("a", 1).facts()) == {
+            "name", "iteration", "iterations", "rate", "waiting", "seconds", "refused", "sent", "received",
+        }  # fmt: skip
+        assert crew.rows() == []
+
+
+def test_the_log_takes_what_is_on_its_list_and_nothing_else(tmp_path):
+    log = Log(tmp_path / "node.log", "a")
+    log.write("end", iteration=3, bytes=10)
+    for wrong in ({"x": 1.0}, {"gradient": 2}, {"value": "1"}):
+        with pytest.raises(InputError, match="the log takes no"):
+            log.write("end", **wrong)
+    log.close()
+    assert "gradient" not in (tmp_path / "node.log").read_text()
+    assert (tmp_path / "node.log").stat().st_mode & 0o077 == 0
+
+
+def test_a_node_in_asynchronous_code_and_one_identity_once(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), problem="rendezvous:d=2", iterations=80, stepsize=0.2)
+
+    async def steer(name):
+        return [(k, x) async for k, x in sv.Node(folder / name)]
+
+    async def both():
+        return await asyncio.gather(steer("node-0"), steer("node-1"))
+
+    first, second = asyncio.run(both())
+    assert [k for k, _ in first] == list(range(81))
+    exact = whole(folder)[1].optimum
+    assert np.abs(first[-1][1] - exact).max() < 1e-6
+    result = tomllib.loads((folder / "node-1" / "result" / "result.toml").read_text())
+    assert result["x"] == second[-1][1].tolist()
+    assert result["provenance"]["kind"] == "deployment"
+    assert "seed" not in (folder / "node-1" / "result" / "result.toml").read_text()
+    assert Node(folder / "node-0").over
+    with pytest.raises(InputError, match="has ended"):
+        next(Node(folder / "node-0").run())
+
+
+def test_two_processes_of_one_identity_are_refused_and_a_run_that_is_left_goes_on(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), iterations=10)
+    running = Node(folder / "node-0").run()
+    assert next(running)[0] == 0
+    with pytest.raises(StoreError, match="another process"):
+        next(Node(folder / "node-0").run())
+    running.close()
+    again = Node(folder / "node-0").run()
+    assert next(again)[0] == 0
+    again.close()
+
+
+# files and commands --------------------------------------------------------------------------------------------------
+
+
+def call(capsys, *words):
+    code = main([str(word) for word in words])
+    return code, *capsys.readouterr()
+
+
+def test_init_writes_what_five_nodes_need_and_no_seed(tmp_path, capsys):
+    code, out, _ = call(capsys, "init", tmp_path / "five", "--set", "K=2", "--port", "0", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert list(facts["nodes"]) == [f"node-{i}" for i in range(5)]
+    assert facts["advice"].startswith("stepsize")
+    texts = [file.read_text() for file in (tmp_path / "five").rglob("*.toml")]
+    assert len(texts) == 6
+    assert not any("seed" in text for text in texts)
+    found, problem = whole(tmp_path / "five")
+    np.testing.assert_array_equal(problem.optimum, sv.problems.estimation(n=5, d=2).optimum)
+    assert found.roster.parameters[0] == ("K", 2)
+    code, out, _ = call(capsys, "rehearse", tmp_path / "five", "--json", "--seed", "5")
+    facts = json.loads(out)
+    assert (code, facts["kind"], facts["seed"]) == (0, "rehearsal", 5)
+    assert facts["final_error"]["worst"] < 1e-10
+
+
+REFUSED = [
+    (("--graph", "cycle:4", "--algorithm", "diging-tv"), "schedule"),
+    (("--graph", "cycle:n=4,two_way=true", "--algorithm", "asyn-dgm"), "at random"),
+    (("--graph", "paper-b", "--graph", "cycle:5", "--algorithm", "ab"), "runs on one graph"),
+    (("--problem", "own:d=3",), "--stepsize"),
+    (("--problem", "own",), "own:d=3"),
+    (("--problem", "total",), "estimation"),
+    (("--problem", "estimation:n=3",), "leave n out"),
+    (("--host", "node-9=h:1",), "node-9"),
+    (("--host", "node-0=h",), "host:port"),
+    (("--host", "node-0=hidden", "--host", "node-1=hidden"), "neither can dial"),
+    (("--host", "node-0=h:1", "--host", "node-1=h:1"), "same address"),
+    (("--algorithm", "extra"), "two-way"),
+    (("--stepsize", "0"), "above 0"),
+    (("--set", "Q=1"), "no parameter 'Q'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "said"), REFUSED, ids=lambda value: " ".join(value) if isinstance(value, tuple) else "")
+def test_init_refuses_before_it_writes(tmp_path, capsys, words, said):
+    code, _, err = call(capsys, "init", tmp_path / "new", *words)
+    assert (code, said in err) == (2, True), err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_public_schedule_of_graphs(tmp_path):
+    both = (sv.graphs.cycle(4, two_way=True), sv.graphs.star(4))
+    facts = federation(tmp_path / "four", both, "diging-tv", iterations=12)
+    assert len(facts.roster.graphs) == 2
+    members = [Member(tmp_path / "four", name, CounterDraws(1, [0])) for name in facts.names]
+    nodes.together(members)
+    wanted = rehearse(tmp_path / "four", 1).x[0]
+    assert np.abs(np.stack([member.x[12] for member in members]) - wanted).max() <= 1e-12 * np.abs(wanted).max()
+
+
+WRONG = [
+    ("d = 2", "d = 2\ncolour = 3", "'colour', which means nothing"),
+    ("stepsize = 0.05", "", "must say stepsize"),
+    ("iterations = 30", "iterations = true", "whole number"),
+    ('["node-2", "node-0"]', '["node-2", "node-7"]', "an edge is"),
+    ("sha256:", "sha257:", "another certificate"),
+    ("d = 2", "d = 3", "x has 3 numbers"),
+    ("127.0.0.1:", "127.0.0.1;", "host:port"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "said"), WRONG, ids=[said for *_, said in WRONG])
+def test_a_federation_file_is_read_strictly(tmp_path, three, old, new, said):
+    shutil.copytree(three, tmp_path / "copy")
+    file = tmp_path / "copy" / "federation.toml"
+    file.write_text(file.read_text().replace(old, new))
+    with pytest.raises(SottovoceError, match=said):
+        NodeFile.read(tmp_path / "copy" / "node-0").load()
+
+
+def test_records_that_are_missing_are_named_by_row_and_column_and_not_shown(tmp_path):
+    (tmp_path / "r.csv").write_text("a,b,y\n1,2,3\n1,,2\n")
+    table = {"kind": "least-squares", "csv": "r.csv", "target": "y"}
+    with pytest.raises(InputError, match="row 3, column 'b': the value is missing"):
+        cost(table, tmp_path, 2)
+    (tmp_path / "r.csv").write_text("a,b,y\n1,2,3\n1,secret,2\n")
+    with pytest.raises(InputError, match="row 3, column 'b'") as caught:
+        cost(table, tmp_path, 2)
+    assert "secret" not in str(caught.value)
+    (tmp_path / "r.csv").write_text("a,b,y\n1,2,3\n")
+    with pytest.raises(InputError, match="has 3 numbers, and this cost is of 2"):
+        cost(table, tmp_path, 3)
+
+
+def test_costs_of_a_node_against_their_formulas(tmp_path):
+    rng, x = np.random.default_rng(0), np.array([0.3, -0.7])
+    X, y = rng.normal(size=(6, 2)), rng.normal(size=6)
+    labels = ["yes", "no", "yes", "yes", "no", "no"]
+    (tmp_path / "r.csv").write_text("a,b,y,ill\n" + "".join(f"{p!r},{q!r},{t!r},{label}\n" for (p, q), t, label in zip(
+        X.tolist(), y.tolist(), labels, strict=True)))  # fmt: skip
+    (tmp_path / "own_cost.py").write_text("def slope(x):\n    return 3 * x\n")
+    records = {"csv": "r.csv", "features": ["a", "b"]}
+    signs = np.where(np.array(labels) == "yes", 1.0, -1.0)
+    wanted = {
+        "least-squares": ({**records, "target": "y", "l2": 0.5}, X.T @ (X @ x - y) + 0.5 * x),
+        "logistic": ({**records, "target": "ill", "positive": "yes"}, -X.T @ (signs / (1 + np.exp(signs * (X @ x))))),
+        "huber": ({**records, "target": "y", "delta": 0.1}, X.T @ np.clip(X @ x - y, -0.1, 0.1)),
+        "rendezvous": ({"point": [1.0, 2.0]}, x - [1, 2]),
+        "estimation": ({"Q": X[:3].tolist(), "z": y[:3].tolist(), "sigma": 0.1}, 2 * X[:3].T @ (X[:3] @ x - y[:3]) + 0.2 * x),
+        "python": ({"entry": "own_cost:slope"}, 3 * x),
+    }
+    sys.modules.pop("own_cost", None)
+    for kind, (table, gradient) in wanted.items():
+        np.testing.assert_allclose(cost({"kind": kind, **table}, tmp_path, 2).gradient(x)[0], gradient, rtol=1e-12, err_msg=kind)
+    wrong = (({"kind": "x"}, "kind of cost"), ({"kind": "python"}, "needs entry"), ({"kind": "huber", "z": 1}, "no 'z'"))
+    for table, said in wrong:
+        with pytest.raises(InputError, match=said):
+            cost(table, tmp_path, 2)
+
+
+def test_check_says_what_is_in_order_and_what_is_not(tmp_path, capsys):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), iterations=10)
+    alone = {line.what: line for line in check(folder / "node-0", 1.0)}
+    assert alone["certificate"].good
+    assert alone["graph"].good
+    assert "no guarantee" in alone["stepsize"].says
+    assert "theorem 3" in alone
+    assert alone["node-1"].good is False
+    other, _ = opened(folder, "node-1")
+    try:
+        together = {line.what: line for line in check(folder / "node-0", 20.0)}
+        assert together["node-1"].good
+        assert together["node-1's roster"].good
+        file = folder / "federation.toml"
+        file.write_text(file.read_text().replace("iterations = 10", "iterations = 11"))
+        differs = {line.what: line for line in check(folder / "node-0", 20.0)}
+        assert "iterations: 11 here, 10 there" in differs["node-1's roster"].says
+        (folder / "node-0" / identity.CERTIFICATE).write_bytes((folder / "node-1" / identity.CERTIFICATE).read_bytes())
+        code, out, _ = call(capsys, "check", folder / "node-0", "--json")
+        lines = {line["what"]: line for line in json.loads(out)["lines"]}
+        assert (code, lines["certificate"]["good"]) == (1, False)
+    finally:
+        other.close()
+
+
+def test_up_and_the_messages_of_the_commands(tmp_path, capsys):
+    folder = tmp_path / "two"
+    assert call(capsys, "init", folder, "--graph", "cycle:2", "--algorithm", "ab", "--iterations", 60, "--port", 0)[0] == 0
+    code, out, _ = call(capsys, "up", folder, "--json")
+    facts = json.loads(out)
+    assert (code, facts["nodes"], len(facts["results"])) == (0, 2, 2)
+    assert np.abs(np.array(facts["x"]) - whole(folder)[1].optimum).max() < 1e-3
+    code, _, err = call(capsys, "node", folder / "node-0")
+    assert code == 2
+    assert "has ended" in err
+
+
+def test_the_walk_through_of_the_documentation(tmp_path):
+    """Every command of the page, in order; the sites are ports of this machine."""
+    page = (ROOT / "docs" / "five-sites.md").read_text()
+    here = re.sub(r"\w+\.example\.org:\d+", lambda _: f"127.0.0.1:{nodes.free_port()}", page)
+    blocks = re.findall(r"^```sh\n(.*?)^```", here, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 6
+    script = f'sottovoce() {{ "{sys.executable}" -m sottovoce "$@"; }}\n' + "\n".join(blocks)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads((tmp_path / f"{site}.json").read_text())["x"] for site in ("north", "east", "south", "west", "centre")]
+    assert np.abs(np.array(found) - whole(tmp_path / "clinics")[1].optimum).max() < 1e-10
+    assert "deployment" in done.stdout
+
+
+@pytest.mark.timeout(120)
+def test_the_demonstration(capsys):
+    code, out, _ = call(capsys, "demo", "--json")
+    facts = json.loads(out)
+    assert (code, facts["good"], facts["nodes"], facts["kills"], facts["links"]) == (0, True, 5, 5, 8)
+    assert facts["error"] < 1e-10
+    assert facts["seconds"] > 0
+    assert [row["node"] for row in facts["theorems"]] == [f"node-{i}" for i in range(5)]
+
+
+def test_nothing_of_a_deployment_takes_a_seed():
+    import inspect
+
+    from sottovoce.peer.founding import Plan
+    from sottovoce.peer.loop import Loop
+
+    for what in (Node, Node.run, NodeFile, Federation, Plan, Loop, main):
+        assert "seed" not in inspect.signature(what).parameters
+
+
+@pytest.mark.parametrize("command", ["init", "node", "up", "check"])
+def test_no_command_of_a_deployment_takes_a_seed(capsys, command):
+    assert main([command, "--help"]) == 0
+    assert "--seed" not in capsys.readouterr().out
