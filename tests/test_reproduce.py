@@ -192,6 +192,7 @@ def test_claims_are_written(tmp_path, monkeypatch):
     assert sv.reproduce("claims", quick=True, out=tmp_path)["figures"] == []
     told = json.loads((tmp_path / "claims.json").read_text())
     assert told["schema"] == 1
+    assert told["parameters"]["seed"] == setting.SEED
     assert [set(c) for c in told["claims"]] == [{"name", "claim", "where", "verdict", "why", "measured", "numbers"}] * 2
     page = (tmp_path / "claims.md").read_text()
     assert "Of 2: 1 holds, 0 holds with a change, 0 does not hold, 1 cannot be checked." in page

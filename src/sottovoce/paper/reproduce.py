@@ -98,9 +98,10 @@ def _written_claims(found: list[dict[str, Any]], quick: bool, out: Path) -> list
     """claims.json and claims.md; nothing where no claim was asked for."""
     if not found:
         return []
+    from . import setting
     from .page import page
 
-    told = {"schema": SCHEMA, "version": __version__, "quick": quick, "claims": found}
+    told = {"schema": SCHEMA, "version": __version__, "quick": quick, "parameters": setting.told(), "claims": found}
     (out / "claims.json").write_text(json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     (out / "claims.md").write_text(page(told))
     return [str(out / "claims.json"), str(out / "claims.md")]
