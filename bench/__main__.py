@@ -18,7 +18,7 @@ from .measure import machine
 from .report import Row, table, write
 
 FIGURES = (
-    "repetitions", "process", "ring", "sparse", "memory", "recording", "compiling", "auditing", "encryption", "sums",
+    "repetitions", "process", "ring", "sparse", "memory", "recording", "compiling", "auditing", "encryption", "sums", "nodes",
 )
 ON_REQUEST = ("accelerator",)  # needs a machine that has one
 

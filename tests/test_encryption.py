@@ -11,7 +11,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.cli import main
 from sottovoce.draws import CounterDraws, Stream
-from sottovoce.errors import NotInstalled, OutOfRange, ParameterError, RunError
+from sottovoce.errors import NotInstalled, ParameterError, Refused, RunError
 from sottovoce.fixed import Fixed, real, signed
 from sottovoce.paillier import Paillier, number
 from sottovoce.simulate import compiled, threads
@@ -23,7 +23,6 @@ LINKS = sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)])
 WEAK = {"mode": "encrypted", "key_bits": 256, "weak_keys": True}
 METHODS = ("paillier", "paillier-admm")
 SMALL = Paillier(256)
-ME = np.arange(3)[:, None, None]
 
 
 def words(count, rows=1, seed=0, call=0):
@@ -51,7 +50,7 @@ def of_threads(method, problem=P, graph=LINKS, iterations=10, stepsize=0.25, **p
 def test_fixed_point_keeps_every_number_to_half_a_step():
     x = np.random.default_rng(0).normal(size=(3, 4, 2)) * 10.0 ** np.arange(-4, 4).reshape(1, 4, 2)
     fixed = Fixed(30, 1e5)
-    whole = fixed.integers(x, ME, 0)
+    whole = fixed.integers(x)
     assert all(type(v) is int for v in whole.flat)
     assert all(abs(Fraction(v, 2**30) - Fraction(float(u))) <= Fraction(1, 2**31) for v, u in zip(whole.flat, x.flat, strict=True))
     assert np.array_equal(real(whole, 30), np.rint(x * 2**30) / 2**30)
@@ -62,7 +61,7 @@ def test_fixed_point_keeps_every_number_to_half_a_step():
 def test_words_wrap_and_are_the_same_bits_in_jax():
     x = np.random.default_rng(1).normal(size=(3, 5, 2)) * 1e4
     fixed = Fixed.words(40, 3)
-    mine = fixed.to_words(np, x, ME, 0)
+    mine = fixed.to_words(np, x)
     assert mine.dtype == np.uint64
     assert [int(w) for w in mine.flat] == [round(Fraction(float(v)) * 2**40) % 2**64 for v in x.flat]
     total = mine.sum(0, dtype=np.uint64)
@@ -70,21 +69,19 @@ def test_words_wrap_and_are_the_same_bits_in_jax():
     with compiled.float64():
         import jax.numpy as jnp
 
-        theirs = np.asarray(fixed.to_words(jnp, jnp.asarray(x), ME, 0))
+        theirs = np.asarray(fixed.to_words(jnp, jnp.asarray(x)))
         assert np.array_equal(mine, theirs)
         assert np.array_equal(fixed.from_words(np, mine), np.asarray(fixed.from_words(jnp, jnp.asarray(theirs))))
-        marked = fixed.marked(jnp, jnp.ones(2), jnp.asarray([3e9, 1.0]))
-        assert np.array_equal(np.isnan(marked), [True, False])
 
 
-@pytest.mark.parametrize("bad", [3e9, -3e9, np.nan, np.inf])
-def test_what_does_not_fit_is_refused_by_name(bad):
-    x = np.zeros((3, 2, 2))
-    x[2, 1, 1] = bad
-    with pytest.raises(OutOfRange, match=r"node 2, iteration 17: .* does not fit .* fewer fraction_bits"):
-        Fixed.words(32, 4).to_words(np, x, ME, 17)
-    with pytest.raises(OutOfRange, match="node 2, the set-up"):
-        Fixed(32, 10).integers(x, ME, -1)
+def test_what_does_not_fit_is_told():
+    fixed = Fixed.words(32, 4)
+    largest = (2.0**31 - 1) / 4
+    x = np.array([largest, -largest, np.nextafter(largest, 1e9), -1e9, np.nan, np.inf, 0.0])
+    assert fixed.outside(x).tolist() == [False, False, True, True, True, True, False]
+    four = np.array([fixed.to_words(np, np.array(largest))] * 4).sum(dtype=np.uint64)
+    assert abs(fixed.from_words(np, four) - 4 * largest) < 2.0**-30  # four of the largest do not wrap
+    assert "5.36871e+08 either way (32 bits" in fixed.refusal
 
 
 # the cipher ----------------------------------------------------------------------------------------------------------
@@ -292,17 +289,18 @@ def test_a_message_altered_on_its_way_ends_the_run(phase, edge, who, monkeypatch
     class Altered(threads.Mail):
         def send(self, to, key, payload):
             if (to, key) == (edge, (3, phase)):
+                payload = (payload[0].copy(),)
                 payload[0][0, -3, 0] ^= 4
             super().send(to, key, payload)
 
     monkeypatch.setattr(threads, "Mail", Altered)
-    with pytest.raises(RunError, match=f"node {who}, iteration 3: a ciphertext was altered"):
+    with pytest.raises(RunError, match=f"iteration 4, node {who}: a ciphertext was altered"):
         of_threads("paillier", **WEAK)
 
 
-def refused(words, error=ParameterError, method="paillier", graph=LINKS, **given):
+def refused(words, error=ParameterError, method="paillier", graph=LINKS, problem=P, **given):
     with pytest.raises(error, match=words):
-        sv.run(method, P, graph, **{"iterations": 5, **given})
+        sv.run(method, problem, graph, **{"iterations": 5, **given})
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -310,7 +308,7 @@ def test_what_the_encrypted_methods_refuse(method, monkeypatch):
     refused("512 bits can be broken; take 2048 or more, or say weak_keys=True", method=method, mode="encrypted", key_bits=512)
     refused("multiple of 128, at least 256, not 1000", method=method, mode="encrypted", key_bits=1000, weak_keys=True)
     refused("lack 42 bits for this range", method=method, largest=1e50, **WEAK)
-    refused(r"node \d, .* does not fit the fixed-point range of 0.1", OutOfRange, method=method, largest=0.1, **WEAK)
+    refused(r"(set-up|iteration \d), node \d: .* does not fit the .* range of 0.1", Refused, method=method, largest=0.1, **WEAK)
     refused("does not run on the compiled player", method=method, backend="compiled", **WEAK)
     refused("two-way graph", sv.errors.GraphError, method=method, graph=sv.graphs.paper_b())
     refused("mode must be one of clear, encrypted", method=method, mode="secret")
@@ -387,16 +385,16 @@ def test_two_servers_are_gradient_descent_to_the_step_of_the_encoding():
     bits, size = 30, 0.2
     result = sv.run(SERVERS, P, B, stepsize=size, iterations=60, record=True, fraction_bits=bits)
     H, b, _ = P.data
-    mean = lambda u: float(Fraction(sum(round(Fraction(float(v)) * 2**bits) for v in u), 2**bits)) / 5
-    x = np.array([mean(u) for u in drawn_starts(result).T])
+    total = lambda u: float(Fraction(sum(round(Fraction(float(v)) * 2**bits) for v in u), 2**bits))
+    x = np.array([total(u) for u in drawn_starts(result).T])
     for k in range(61):
         assert np.ptp(result.trajectory[k, 0], axis=0).max() == 0  # all have the same x
         assert np.abs(result.trajectory[k, 0, 0] - x).max() < 2.0**-bits / 100
         g = np.einsum("nij,j->ni", H, result.trajectory[k, 0, 0]) - b
-        x = result.trajectory[k, 0, 0] - size * np.array([mean(u) for u in g.T])
+        x = result.trajectory[k, 0, 0] - np.array([total(u) for u in (size / 5 * g).T])
     exact = sv.run(SERVERS, P, B, stepsize=size, iterations=400)
     coarse = sv.run(SERVERS, P, B, stepsize=size, iterations=400, fraction_bits=20)
-    assert exact.final[0] < 1e-11
+    assert exact.final[0] < 1e-10
     assert 1e-9 < coarse.final[0] < 1e-5
 
 
@@ -423,19 +421,20 @@ def test_one_server_sees_uniform_words_and_both_see_everything():
         bits = ((words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)).mean(0)
         assert np.abs(bits - 0.5).max() * 2 * np.sqrt(len(words)) < 4.5
     both = view_of(t, {5, 6})
-    g = both.sent[9, 0][inbound(5)] + both.sent[9, 0][inbound(6)]
-    assert np.abs(g.astype(np.int64)[:, :, 0] / 2.0**40 - P.gradient(result.trajectory[9, 0])).max() <= 2.0**-40
+    u = both.sent[9, 0][inbound(5)] + both.sent[9, 0][inbound(6)]
+    assert np.abs(u.astype(np.int64)[:, :, 0] / 2.0**40 - 0.2 / 5 * P.gradient(result.trajectory[9, 0])).max() <= 2.0**-40
     assert {d.known for d in t.draws.values()} == {"me"}
     assert not view_of(t, {5}).draws["draw-0", 3].value[:5].any()
 
 
 def test_what_two_servers_refuse_and_who_may_be_curious():
-    far = np.full((5, 2), 1e7)
-    refused(r"node 0, the set-up: 1e\+07 does not fit the fixed-point range of 1.67772e\+06", OutOfRange, SERVERS, B, x0=far)
-    steep = sv.problems.rendezvous(np.full(5, 1e9))
-    for backend, error, words in (("eager", OutOfRange, "node 0, iteration 0"), ("compiled", sv.errors.Diverged, "nan")):
-        with pytest.raises(error, match=words):
-            sv.run(SERVERS, steep, B, stepsize=0.1, iterations=5, backend=backend)
+    far = np.full((5, 2), 1e8)
+    refused(r"set-up, node 0: a number does not fit the fixed-point range of 1.67772e\+06", Refused, SERVERS, B, x0=far)
+    steep = sv.problems.rendezvous(np.array([0, 0, 0, 1e8, 0]))
+    for backend in ("eager", "compiled"):
+        refused("iteration 1, node 3: a number does not fit", Refused, SERVERS, B, problem=steep, stepsize=0.25, backend=backend)
+    with pytest.raises(Refused, match="iteration 1, node 3: a number does not fit"):
+        of_threads(SERVERS, steep, B)
     report = sv.audit(SERVERS, P, B, iterations=10, curious=[{5}, {5, 6}])
     assert {v.adversary for v in report.verdicts} == {(5,), (5, 6)}
     assert {v.node for v in report.verdicts} == set(range(5))  # a helper has nothing to hide
@@ -506,16 +505,13 @@ def test_flooded_tables_reach_everybody_and_their_bytes_are_counted():
     problem = sv.problems.rendezvous(np.arange(6.0))
     result = sv.run("ab", problem, line, stepsize=0.1, iterations=2, record=True, mechanisms=ROUND)
     assert line.diameter == 5
-    last = result.transcript.sent[-1, 4]
-    first = result.transcript.sent[-1, 0]
-    for e in range(6):
-        assert np.count_nonzero(last[e, 6 * 32 :]) == 5  # after four rounds five of six keys; the receiver has the sixth
-        assert np.count_nonzero(first[e, 6 * 32 :]) == 1
-        for i in range(6):
-            mine = next(f for f, (s, _) in enumerate(line.edges) if s == i)
-            if last[e, 6 * 32 + i, 0]:
-                assert np.array_equal(last[e, 32 * i : 32 * i + 32], first[mine, 32 * i : 32 * i + 32])
-    assert result.bytes[0] == sum(m.nbytes for (k, _), m in result.transcript.sent.items() if k == -1) == 5 * 6 * 6 * 33
+    first, last = (result.transcript.sent[-1, e][:, :, 0].reshape(6, 6, 32) for e in (0, 4))  # edge, whose key, bytes
+    own = {s: first[e, s] for e, (s, _) in enumerate(line.edges)}
+    for e, (sender, receiver) in enumerate(line.edges):
+        assert first[e].any(1).tolist() == [i == sender for i in range(6)]
+        assert last[e].any(1).tolist() == [i != receiver for i in range(6)]  # after four rounds only the receiver's is missing
+        assert all(np.array_equal(last[e, i], own[i]) for i in range(6) if i != receiver)
+    assert result.bytes[0] == sum(m.nbytes for (k, _), m in result.transcript.sent.items() if k == -1) == 5 * 6 * 6 * 32
     task = prepare(
         "ab", problem, line, stepsize=0.1, iterations=2, runs=1, seed=0, mechanisms=ROUND, record=True, x0=None, every=1,
         tolerance=None, parameters={},

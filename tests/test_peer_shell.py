@@ -6,9 +6,11 @@ import asyncio
 import datetime
 import json
 import pickle
+import re
 import runpy
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -633,6 +635,20 @@ def test_up_and_the_messages_of_the_commands(tmp_path, capsys):
     code, _, err = call(capsys, "node", folder / "node-0")
     assert code == 2
     assert "has ended" in err
+
+
+def test_the_walk_through_of_the_documentation(tmp_path):
+    """Every command of the page, in order; the sites are ports of this machine."""
+    page = (ROOT / "docs" / "five-sites.md").read_text()
+    here = re.sub(r"\w+\.example\.org:\d+", lambda _: f"127.0.0.1:{nodes.free_port()}", page)
+    blocks = re.findall(r"^```sh\n(.*?)^```", here, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 6
+    script = f'sottovoce() {{ "{sys.executable}" -m sottovoce "$@"; }}\n' + "\n".join(blocks)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads((tmp_path / f"{site}.json").read_text())["x"] for site in ("north", "east", "south", "west", "centre")]
+    assert np.abs(np.array(found) - whole(tmp_path / "clinics")[1].optimum).max() < 1e-10
+    assert "deployment" in done.stdout
 
 
 @pytest.mark.timeout(120)

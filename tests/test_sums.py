@@ -1,7 +1,10 @@
 """Opened sums: exact to the last word, masked on every link, refused where they would wrap; and what the methods on them find."""
 
 import json
+import runpy
 from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -326,6 +329,28 @@ def test_gradients_alone_find_the_optimum(name):
     result = sv.run("private-gradient", problem, B)
     assert result.final[0] < 1e-10 * (1 + np.linalg.norm(problem.optimum))
     assert (result.x == result.x[:, :1]).all()  # every node to the bit
+
+
+@pytest.mark.parametrize(
+    ("method", "iterations", "given"),
+    [("private-newton", 9, {}), ("private-newton", 9, {"carry": "tree"}), ("private-sum", 1, {"words": 1})],
+)
+def test_nodes_with_keys_of_their_own_open_the_sum_lose_messages_and_are_killed(tmp_path, method, iterations, given):
+    """Masks from the X25519 keys of the two ends, each node by itself: other words, the same sums, every node to the bit."""
+    pytest.importorskip("cryptography")
+    peers = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("test_peer_core.py"))))
+    problem = sv.problems.average(np.round(VALUES, 3)) if method == "private-sum" else problems_for_gradients()["logistic"]
+    task = peers.task_of(method, iterations, problem=problem, **given)
+    roster, lossy = peers.roster_of(task, private=peers.PRIVATE), {"lose": 0.1, "double": 0.1, "end": 0.02}
+    rig = peers.Rig(tmp_path, roster, 3, peers.node_draws, problem=problem, network=lossy)
+    rig.play(peers.fates(5, 4, 40 * iterations))
+    rig.close()
+    assert rig.deaths
+    assert all(len(frames) == 1 for frames in rig.received.values())  # no message was ever made twice with another mask
+    x = np.array([rig.xs[i][iterations] for i in range(5)])
+    assert (x == x[0]).all()
+    wanted, slack = (5 * problem.optimum, 5 * 2.0**-19) if method == "private-sum" else (problem.optimum, 1e-12)
+    assert np.abs(x - wanted).max() <= slack
 
 
 # what the auditor says -------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@
     └── RunError                         a run that started and could not go on
         ├── Refused                      a step met numbers that it must not go on with, such as one out of range
         ├── Diverged                     it left the finite numbers, or grew a million times
-        ├── OutOfRange                   a number does not fit the integers that it is to be sent as
         ├── InvariantBroken              the sum over all nodes is no longer what it must be
         ├── MessageRefused               what a neighbour sent is not what was agreed
         ├── StoreError                   what a node keeps on its disk cannot be read, or not be written
@@ -89,10 +88,6 @@ class Refused(RunError):
 
 class Diverged(RunError):
     """Not finite, or a million times further away than when the random start ended."""
-
-
-class OutOfRange(RunError):
-    """A number does not fit the fixed-point integers that it is to be sent as."""
 
 
 class InvariantBroken(RunError):

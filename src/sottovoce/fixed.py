@@ -2,9 +2,8 @@
 
     x is held as the integer nearest to x 2^bits, |x| <= largest; a negative one as its complement, mod N or mod 2^64
 
-Inside the range the error is at most 2^-(bits + 1), and sums and multiples of the integers are exact. What lies outside is refused
-and never wrapped: in NumPy with an error that names the node and the iteration. A compiled loop cannot stop, so there the number
-is marked, and the result becomes NaN, which the player reports as a divergence.
+Inside the range the error is at most 2^-(bits + 1), and sums and multiples of the integers are exact. What lies outside is to be
+refused before: node.refuse(fixed.outside(x), fixed.refusal) names the node and the iteration.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from .errors import OutOfRange
 
 Array = Any
 
@@ -31,37 +28,26 @@ class Fixed:
         """The range in which so many numbers can be added up mod 2^64 and still be told apart."""
         return cls(bits, (2.0 ** (63 - bits) - 1) / terms)
 
-    def within(self, xp: Any, x: Array, me: Array, k: Any) -> Array:
-        """x, refused where it leaves the range (in NumPy); `me` holds the number of the node of each row."""
-        inside = abs(x) <= self.largest
-        if xp is not np:
-            return x
-        if not inside.all():
-            row, _, run = np.argwhere(~inside)[0]
-            raise OutOfRange(self._refusal(int(np.ravel(me)[row]), int(k), x[row, :, run]))
-        return x
+    def outside(self, x: Array) -> Array:
+        """Where a number leaves the range, or is none."""
+        return ~(abs(x) <= self.largest)
 
-    def _refusal(self, node: int, k: int, values: np.ndarray) -> str:
-        worst = values[~(np.abs(values) <= self.largest)][0]
-        when = "the set-up" if k < 0 else f"iteration {k}"
+    @property
+    def refusal(self) -> str:
+        """Why such numbers are refused, and what to change."""
         return (
-            f"node {node}, {when}: {worst:.6g} does not fit the fixed-point range of {self.largest:g} either way ({self.bits} bits "
-            "after the point); take a smaller stepsize, other units, or fewer fraction_bits (for Paillier: a larger `largest`)"
+            f"a number does not fit the fixed-point range of {self.largest:g} either way ({self.bits} bits after the point); "
+            "take a smaller stepsize, other units, or fewer fraction_bits (for Paillier: a larger `largest`)"
         )
 
-    def integers(self, x: np.ndarray, me: Array, k: Any) -> np.ndarray:
+    def integers(self, x: np.ndarray) -> np.ndarray:
         """Python integers, of any size, in an array of the same shape; NumPy only."""
-        scaled = np.rint(self.within(np, x, me, k) * 2.0**self.bits)
+        scaled = np.rint(x * 2.0**self.bits)
         return np.array([int(v) for v in scaled.flat], object).reshape(scaled.shape)
 
-    def to_words(self, xp: Any, x: Array, me: Array, k: Any) -> Array:
+    def to_words(self, xp: Any, x: Array) -> Array:
         """uint64 mod 2^64, the same bits in NumPy and in JAX."""
-        x = self.within(xp, x, me, k)
         return xp.rint(x * 2.0**self.bits).astype(xp.int64).astype(xp.uint64)
-
-    def marked(self, xp: Any, result: Array, x: Array) -> Array:
-        """A result that an x outside the range went into is NaN, where nothing could be raised."""
-        return result if xp is np else xp.where(abs(x) <= self.largest, result, xp.nan)
 
     def from_words(self, xp: Any, words: Array) -> Array:
         """The numbers again, or their sum."""

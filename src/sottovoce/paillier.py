@@ -34,7 +34,7 @@ Where = Callable[[int], str]  # a row in words, for a refusal
 
 
 def libraries() -> tuple[Any, Any]:
-    """phe's module and GMP, or the command that installs them; without GMP phe would be a hundred times slower."""
+    """phe's module and GMP, or the command that installs them; without GMP phe would be many times slower."""
     try:
         import gmpy2
         from phe import paillier
@@ -90,7 +90,7 @@ class Paillier:
         """(public: N, private: p and q) from drawn words."""
         half, primes, (_, gmp) = self.bits // 2, [], libraries()
         for part in np.split(words, 2):
-            drawn = number(part.tobytes()) | 3 << half - 2
+            drawn = number(little(part)) | 3 << half - 2
             primes.append(int(gmp.next_prime(drawn)))
         if primes[0] == primes[1] or max(primes).bit_length() > half:
             raise RunError("the drawn words gave no pair of keys, which honest randomness never does; check where they came from")
@@ -112,7 +112,7 @@ class Paillier:
 
     def encrypt(self, public: Any, m: int, words: np.ndarray) -> int:
         """E(m; r), r from drawn words."""
-        r = number(words.tobytes()) % (public.n - 1) + 1
+        r = number(little(words)) % (public.n - 1) + 1
         return public.raw_encrypt(m % public.n, r_value=r)
 
     def decrypt(self, private: Any, cipher: int, largest: int) -> int:
@@ -194,6 +194,11 @@ def named(where: str) -> Iterator[None]:
 def number(raw: bytes) -> int:
     """Bytes, the highest first."""
     return int.from_bytes(raw, "big")
+
+
+def little(words: np.ndarray) -> bytes:
+    """Words as bytes, the same on every machine."""
+    return words.astype("<u8", copy=False).tobytes()
 
 
 def rowwise(f: Callable[..., bytes], *arrays: np.ndarray) -> np.ndarray:

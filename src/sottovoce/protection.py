@@ -119,8 +119,8 @@ def _times(runs: int, book: Any) -> str:
 def _row(i: int, partner: int, resistance: float, worst: float, median: float, delta: float) -> Guarded:
     from scipy.special import ndtr
 
-    epsilons = (epsilon_of(mu, delta) for mu in (worst, median))
-    return Guarded(i, partner, resistance, worst, median, *epsilons, float(ndtr(worst / 2)))
+    epsilon, usual = (epsilon_of(mu, delta) for mu in (worst, median))
+    return Guarded(i, partner, resistance, worst, median, epsilon, usual, float(ndtr(worst / 2)))
 
 
 def laplacian(graph: Graph, honest: Iterable[int]) -> tuple[list[int], Array]:

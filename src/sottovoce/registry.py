@@ -111,6 +111,7 @@ class Algorithm:
     per_node_steps: bool = False  # whether every node may have its own stepsize
     refuses: Callable[[Any], str | None] = lambda parameters: None  # why it cannot work with these parameters, or None
     spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # see above
+    simulated: str = ""  # why only a simulation plays it and real nodes refuse; empty: they play it
     otherwise: Callable[[Any], dict[str, Any]] = lambda parameters: {}  # fields that are others with these (kinds, players)
 
     def settled_for(self, parameters: Mapping[str, Any]) -> Algorithm:
@@ -218,6 +219,7 @@ class Mechanism:
     leaks: str = ""
     overrides: tuple[str, ...] = ()  # the verbs it changes
     allows: tuple[str, ...] = ()  # mechanisms that may change the same ones
+    simulated: str = ""  # why only a simulation plays it and real nodes refuse; empty: they play it
     floods: bool = False  # whether its start needs the graph's diameter (node.public.diameter)
     lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
     fits: Callable[..., str | None] = lambda parameters, task: None  # a reason to refuse a run as a whole, or None

@@ -29,6 +29,7 @@ LEAKS = (
     "Encrypted, a neighbour reads b_j->i (x_j - x_i): its sign, its size up to a factor 1 / low, and slow changes better; a "
     "wire-tapper lengths and times. In the clear, which is for simulation, every x."
 )
+SIMULATED = "in the clear every neighbour reads x; give mode='encrypted'"
 FACTOR_BITS = 16  # b is a multiple of 2^-16: the exponent of a ciphertext
 
 
@@ -46,7 +47,7 @@ class Keyed(NamedTuple):
 def start(node: Any, x: Any) -> Any:
     """In the clear nothing is sent; else each makes a pair of keys and tells its neighbours the public one."""
     x = inside(node, x)
-    return Keyed(x, *keys(node, x)) if node.parameters.mode == "encrypted" else State(x)
+    return Keyed(x, *keys(node)) if node.parameters.mode == "encrypted" else State(x)
 
 
 def step(node: Any, s: Any) -> Any:
@@ -63,7 +64,7 @@ def inside(node: Any, x: Array) -> Array:
     return x if region is None else region.project(node.xp, x)
 
 
-def keys(node: Any, x: Any) -> tuple[Array, Array, Array]:
+def keys(node: Any) -> tuple[Array, Array, Array]:
     """The keys of the receivers of my out-edges, my own, and my secret."""
     cipher = Paillier(int(node.parameters.key_bits))
     public, secret = cipher.keys(node.draw("words", like=spots(cipher.key_words)))
@@ -89,11 +90,13 @@ def encrypted(node: Any, s: Any, x: Array, whole: Array) -> Array:
     """The same through Paillier."""
     p, d = node.parameters, x.shape[1]
     cipher, fixed = Paillier(int(p.key_bits)), Fixed(int(p.fraction_bits), p.largest)
-    own, size = fixed.integers(x, node.me, node.k), d * cipher.cipher_words
+    node.refuse(fixed.outside(x), fixed.refusal)
+    own, size = fixed.integers(x), d * cipher.cipher_words
     asked = node.turn(node.hear(cipher.encrypted(s.mine, -own, node.draw("words", like=spots(size)))))
     added = whole * node.spread(own) + blur(node.draw("words", like=x, each="edge"))
     words, mine = node.draw("words", like=spots(size), each="edge"), node.spread(node.me)
-    where = lambda owner: lambda row: f"node {int(owner[row, 0, 0])}, {'the set-up' if node.k < 0 else f'iteration {node.k}'}"
+    when = "set-up" if node.k < 0 else f"iteration {node.k + 1}"
+    where = lambda owner: lambda row: f"{when}, node {int(owner[row, 0, 0])}"
     came = node.exchange(cipher.combined(s.theirs, asked, whole, added, words, where(mine)))
     opened = cipher.decrypted(node.turn(node.spread(s.secret)), came, widest(p), where(node.turn(mine)))
     return real(opened, fixed.bits + FACTOR_BITS)
@@ -123,8 +126,8 @@ def refuses(p: Any) -> str | None:
 
 
 def otherwise(p: Any) -> dict[str, Any]:
-    """Encrypted, messages are bytes, and nothing that JAX could compile."""
-    return {"kinds": ("bytes", "bytes"), "players": ("eager", "peer")} if p.mode == "encrypted" else {}
+    """Encrypted, messages are bytes, nothing that JAX could compile, and what real nodes do."""
+    return {"kinds": ("bytes", "bytes"), "players": ("eager", "peer"), "simulated": ""} if p.mode == "encrypted" else {}
 
 
 CIPHER = {
@@ -153,6 +156,7 @@ register(
         exchanges=2,
         own_steps="stepsize / (k + 1)^decay: exact for decay in (1/2, 1], biased in proportion to the step for 0",
         refuses=refuses,
+        simulated=SIMULATED,
         otherwise=otherwise,
         leaks=LEAKS,
     )

@@ -18,7 +18,7 @@ mode="clear" sends the same numbers as they are.
 from typing import Any, NamedTuple
 
 from ..registry import Algorithm, positive, register
-from .paillier import CIPHER, LEAKS, differences, factors, keys, otherwise, refuses
+from .paillier import CIPHER, LEAKS, SIMULATED, differences, factors, keys, otherwise, refuses
 
 
 class State(NamedTuple):
@@ -41,7 +41,7 @@ def start(node: Any, x: Any) -> Any:
     b = factors(node, x)
     if node.parameters.mode == "clear":
         return State(x, 0 * x, pulled(node, None, x, b))
-    s = Keyed(x, 0 * x, 0 * x, *keys(node, x))
+    s = Keyed(x, 0 * x, 0 * x, *keys(node))
     return s._replace(D=pulled(node, s, x, b))
 
 
@@ -70,6 +70,7 @@ register(
         exchanges=2,
         own_steps="one over the largest penalty of an edge: every value converges, too large or too small a one slowly",
         refuses=refuses,
+        simulated=SIMULATED,
         otherwise=otherwise,
         leaks=LEAKS,
     )

@@ -14,13 +14,13 @@ whoever holds the key can read every value from the first message.
 from typing import Any
 
 from ..registry import Algorithm, doubly, register
-from .paillier import CIPHER, LEAKS, Keyed, State, differences, factors, keys, otherwise, refuses
+from .paillier import CIPHER, LEAKS, SIMULATED, Keyed, State, differences, factors, keys, otherwise, refuses
 
 
 def start(node: Any, x: Any) -> Any:
     """From the node's value; what x was does not matter."""
     x = node.value + 0 * x
-    return Keyed(x, *keys(node, x)) if node.parameters.mode == "encrypted" else State(x)
+    return Keyed(x, *keys(node)) if node.parameters.mode == "encrypted" else State(x)
 
 
 def step(node: Any, s: Any) -> Any:
@@ -42,6 +42,7 @@ register(
         minimises=False,
         averages=True,
         refuses=refuses,
+        simulated=SIMULATED,
         otherwise=otherwise,
         leaks=LEAKS,
     )

@@ -1,9 +1,9 @@
 """Gradient descent through two servers that do not collude: the secret sharing of He, Karimireddy, Jaggi, "Secure Byzantine-robust
 machine learning" (2020), without its robust rule.
 
-    a node's u_i in fixed point mod 2^64:  to server 0 r_i, uniform;  to server 1 u_i - r_i
-    server s tells all:  S_s = sum of the shares that it got;    everybody:  S_0 + S_1 = sum u_i
-    x+ = x - stepsize (1/n) sum_i grad f_i(x);    at the start  x = (1/n) sum_i x_i
+    a node's update, u_i = (stepsize / n) grad f_i(x), in fixed point mod 2^64:  to server 0 r_i, uniform;  to server 1 u_i - r_i
+    server s tells all:  S_s = sum of the shares that it got
+    everybody:  x+ = x - (S_0 + S_1) = x - sum u_i;    at the start  x = sum of x_i / n
 
 Of the graph only the nodes count: each talks to the two servers, which the player appends, and to nobody else. Sums mod 2^64 are
 exact, so all have the same x, and the only error is that of the encoding, at most 2^-(fraction_bits + 1) for each u_i. Entries of
@@ -24,23 +24,23 @@ class State(NamedTuple):
 
 
 def start(node: Any, x: Any) -> State:
-    return State(mean(node, x))
+    return State(total(node, x / node.public.n))
 
 
 def step(node: Any, s: State) -> State:
-    return State(s.x - node.weights.stepsize * mean(node, node.gradient(s.x)))
+    return State(s.x - total(node, node.weights.stepsize / node.public.n * node.gradient(s.x)))
 
 
-def mean(node: Any, u: Any) -> Any:
-    """The mean of the parties' u, which no server sees; zero at the servers, whose own u is zero."""
-    xp, n = node.xp, node.public.n
-    fixed = Fixed.words(int(node.parameters.fraction_bits), n)
+def total(node: Any, u: Any) -> Any:
+    """The sum of the parties' u, which no server sees; zero at the servers, whose own u is zero."""
+    xp, fixed = node.xp, Fixed.words(int(node.parameters.fraction_bits), node.public.n)
+    node.refuse(fixed.outside(u), fixed.refusal)
     r = node.draw("words", like=u)
-    rest = fixed.to_words(xp, u, node.me, node.k) - r
+    rest = fixed.to_words(xp, u) - r
     first, second, nothing = node.to_helper == 0, node.to_helper == 1, 0 * node.spread(r)
     shares = node.gather(node.exchange(xp.where(first, node.spread(r), xp.where(second, node.spread(rest), nothing))))
     told = node.gather(node.hear(xp.where(node.helper < 0, 0 * shares, shares)))
-    return fixed.marked(xp, fixed.from_words(xp, told) / n, u)
+    return fixed.from_words(xp, told)
 
 
 register(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -61,13 +62,19 @@ class Judge:
         """(asset, word, evidence) of whatever is better than a guess."""
         told = {"attack": attack.id, "name": attack.name}
         for estimate, error in self._scored(view, victim, attack):
-            word = word_for(estimate, error)
+            word = word_for(estimate, error, self._guessed(estimate))
             if word is not None and victim in estimate.nodes:
                 group = {"nodes": list(estimate.nodes)} if len(estimate.nodes) > 1 else {}
                 yield estimate.asset, word, {**told, **group, "error": float(error), "text": _told(estimate, word)}
         measured = attack.measure(view, victim)
         if measured is not None and measured.declared and measured.bits >= 1:
             yield measured.asset, "NARROWED", {**told, "bits": measured.bits, "text": measured.text}
+
+    def _guessed(self, estimate: Estimate) -> float:
+        """The error of what would be said without the attack: a guess of zero, unless the estimate names a better one."""
+        if estimate.guess is None or self.truth is None:
+            return 1.0
+        return error_of(replace(estimate, value=estimate.guess), self.truth)
 
     def _scored(self, view: View, victim: int, attack: Attack) -> Iterator[tuple[Estimate, float]]:
         """Estimates with their errors: against the truth, or, where there is none, against messages that were held back."""

@@ -41,9 +41,9 @@ class Verdict:
         return PROTECTION[self.verdict]
 
 
-def word_for(estimate: Estimate, error: float) -> str | None:
-    """What an estimate with this error amounts to; None where it is no better than a guess."""
-    if not np.isfinite(error) or error > BIT:
+def word_for(estimate: Estimate, error: float, guessed: float = 1.0) -> str | None:
+    """What an estimate with this error amounts to; None where it is no better than a guess, whose error is `guessed`."""
+    if not np.isfinite(error) or error > BIT * min(guessed, 1.0):
         return None
     partial = estimate.up_to is not None or len(estimate.nodes) > 1
     if error <= EXACT:

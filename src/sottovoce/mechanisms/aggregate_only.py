@@ -18,7 +18,7 @@ stops is waited for.
 
 from typing import Any, NamedTuple
 
-from ..errors import OutOfRange, ParameterError
+from ..errors import ParameterError
 from ..node import Array, Layer, Values, Weight, each, grouped
 from ..registry import Mechanism, one_of, register
 
@@ -110,30 +110,26 @@ class AggregateOnly(Layer):
     def _crossed(self, values: tuple[Array, ...]) -> tuple[list[Array], list[Array]]:
         """What I sent in words, before they were masked, and the sum of what came; the parts of a message side by side."""
         xp, sizes = self.inner.xp, [v.shape[-2] for v in values]
-        plain = self._word(xp.concatenate(values, axis=-2))
+        plain = self._word(xp.concatenate(values, axis=-2), on_edges=True)
         masks = self.inner.cancelling(like=plain) if self.options.masks == "pairwise" else 0 * plain
         came = self.inner.gather(self.inner.exchange(plain + masks))
         ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
         cut = lambda words: [words[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
         return cut(plain), cut(came)
 
-    def _word(self, value: Array) -> Array:
-        """Fixed point, refused where a sum of n such numbers could leave it; compiled code cannot refuse and goes on with NaN."""
-        xp, limit = self.inner.xp, LARGEST / self.inner.public.n
-        fits = abs(value) < limit
-        if xp.__name__ == "numpy" and not fits.all():
-            raise OutOfRange(
-                f"iteration {self.inner.k}: a number of size {abs(value).max():.3g} is to be sent in fixed point, and a sum over "
-                f"{self.inner.public.n} nodes stays below 2^15 only if each is below {limit:.3g}; scale the costs down, take a "
-                "smaller stepsize, K = 0 or a smaller scale of the random start"
-            )
-        self.lost = getattr(self, "lost", False) | ~fits.all()
-        return xp.rint(xp.where(fits, value, 0.0) * UNIT).astype(xp.int64).astype(xp.uint64)
+    def _word(self, value: Array, on_edges: bool = False) -> Array:
+        """Fixed point, refused where a sum of n such numbers could leave it."""
+        xp, n = self.inner.xp, self.inner.public.n
+        outside = ~(abs(value) < LARGEST / n)  # NaN included
+        self.inner.refuse(
+            self.inner.collect(1.0 * outside) > 0 if on_edges else outside,
+            f"a number is too large for fixed point: sums over {n} nodes stay below 2^15 only if each is below {LARGEST / n:.3g}; "
+            "scale the costs down, take a smaller stepsize, K = 0 or a smaller scale of the random start",
+        )
+        return xp.rint(xp.where(outside, 0.0, value) * UNIT).astype(xp.int64).astype(xp.uint64)
 
     def _read(self, words: Array) -> Array:
-        xp = self.inner.xp
-        value = words.astype(xp.int64).astype(xp.float64) / UNIT
-        return value if xp.__name__ == "numpy" else xp.where(self.lost, xp.nan, value)
+        return words.astype(self.inner.xp.int64).astype(self.inner.xp.float64) / UNIT
 
 
 def parts(v: Values) -> tuple[Array, ...]:

@@ -14,7 +14,7 @@ measured here, and what came of it. `sottovoce reproduce claims` checks every cl
 `sottovoce reproduce`. {how}
 
 A claim *holds*, *holds with a change* (what must change stands there), *does not hold*, or *cannot be checked*. Sections, theorems
-and remarks are the paper's; nodes are counted from 0.
+and remarks are the paper's. Nodes are counted from 0, but for nodes 1 to 3 of section 5.1.
 """
 
 

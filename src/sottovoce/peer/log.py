@@ -117,10 +117,11 @@ def _record(file: Any, size: int, cipher: Any, number: int, digest: bytes) -> by
 
     head = file.read(LENGTH.size)
     length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
-    if not TAG <= length <= size:
+    sealed = file.read(length) if TAG <= length <= size else b""
+    if len(sealed) != length:
         return None
     try:
-        return cipher.decrypt(nonce(number), file.read(length), digest)
+        return cipher.decrypt(nonce(number), sealed, digest)
     except (InvalidTag, ValueError):
         return None
 

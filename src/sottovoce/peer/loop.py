@@ -154,6 +154,17 @@ class Loop:
         if self.store.heavy:
             self._rewrite()
 
+    def confirm(self, place: Place, parts: tuple[Array, ...]) -> None:
+        """A step that is played again says what it said; what is out stays, and a step that says something else is refused."""
+        with self.lock:
+            out = {receiver: one.kept[place][1] for receiver, one in self.protocol.outs.items() if place in one.kept}
+        payloads = self.protocol.frames.payloads(place, parts) if out else {}
+        if any(payloads[receiver] != payload for receiver, payload in out.items()):
+            raise RunError(
+                f"iteration {place[0]}, exchange {place[1]}: the step, played again, sends another message than the one that is "
+                "out; a step and a mechanism must be pure functions of their state, of the node's draws and of its cost"
+            )
+
     def _commit(self, place: Place | None, message: dict[int, tuple[int, bytes]]) -> None:
         saved, journal = self.replay.saved, self.replay.journal
         new = None if self.on_disk == saved.k else saved

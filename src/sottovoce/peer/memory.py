@@ -49,6 +49,13 @@ class Network:
             call()
         return True
 
+    def expire(self) -> None:
+        """A question that stands has stood long enough: the time limit of a real link."""
+        with self.lock:
+            calls = self._over(self.chance.choice(sorted(self.standing))) if self.standing else []
+        for call in calls:
+            call()
+
     def _next(self) -> Calls:
         event = self.moving.pop(self.chance.randrange(len(self.moving)))
         kind, edge, data = event

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..draws import SETUP, START, STEP, Stream
-from ..errors import RunError
 from ..laws import Law
 from ..ledger import Ledger
 from ..problem import Problem
@@ -51,6 +50,10 @@ class Post(Protocol):
 
     def send(self, place: Place, parts: tuple[Array, ...]) -> None:
         """Commit my messages of a place, a row an out-neighbour, and offer them. Called once a place."""
+        ...
+
+    def confirm(self, place: Place, parts: tuple[Array, ...]) -> None:
+        """The step was played again: these must be the messages that are out."""
         ...
 
     def receive(self, place: Place) -> list[tuple[Array, ...]]:
@@ -124,9 +127,9 @@ class Replay:
 
     def cross(self, place: Place, out: tuple[Array, ...]) -> tuple[Array, ...]:
         """The mailbox of `OneNode`: committed and offered once, however often the step is played."""
-        if place[1] >= self.journal.phases:
-            if place[1] != self.journal.phases:
-                raise RunError(f"iteration {place[0]}: the step, played again, has other exchanges; it must be a pure function")
+        if place[1] < self.journal.phases:
+            self.post.confirm(place, out)
+        else:
             self.post.send(place, out)
         came = self.post.receive(place)
         return tuple(np.concatenate([part[:0], *rows]) for part, *rows in zip(out, *came, strict=True))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -19,12 +18,12 @@ import numpy as np
 from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
 from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
-from ..layout import Alone, Layout
 from ..ledger import Ledger
 from ..node import Values, Weight, Weights, each, grouped, said
 from ..trees import Tree
 from ..weights import Rule
 from .eager import active_of, diameter_of, pairs_of, tree_of, values_of
+from .entries import Entries, Pair
 from .helpers import helper_numbers, share_of
 from .streams import Streams, streams_of
 from .tape import parts
@@ -32,21 +31,6 @@ from .task import Task
 from .weigh import Rules, batches
 
 Array = np.ndarray
-
-
-class Entries:
-    """A node's row or column: its own share first, then its edges, sorted by the other end."""
-
-    def __init__(self, layout: Layout, me: int, index: Array):
-        mine = layout.source == layout.target
-        self.index = np.concatenate([index[mine[index]], index[~mine[index]]])
-        self.sender, self.receiver, self.side = layout.source[self.index], layout.target[self.index], Alone(len(index))
-
-    def ends(self, pairwise: bool) -> tuple[Array, Array]:
-        """Sender and receiver as a draw is keyed: the same for both directions of a link if it is the pair's."""
-        if not pairwise:
-            return self.sender, self.receiver
-        return np.minimum(self.sender, self.receiver), np.maximum(self.sender, self.receiver)
 
 
 @dataclass
@@ -108,21 +92,6 @@ def _branches(task: Task, me: int) -> Tree | None:
     """A node's in-edges of the tree."""
     found = tree_of(task)
     return found and Tree(*(part[task.graph.receiver == me] for part in found))
-
-
-class Pair:
-    """The entries of one weight at one node: its row part for a pull, its column part for a push, drawn when asked for."""
-
-    def __init__(self, entries: Callable[[str], Array], side: str):
-        self._entries, self.side = entries, side
-
-    row = functools.cached_property(lambda self: self._entries("row"))
-    column = functools.cached_property(lambda self: self._entries("column"))
-
-    def cut(self, _: Any = None) -> tuple[Array, Array]:
-        """My own share and my edges, on the side that chooses this weight."""
-        mine = self.column if self.side == "column" else self.row
-        return mine[:1], mine[1:]
 
 
 class OneNode:

@@ -46,9 +46,9 @@ def table_one(quick: bool) -> Finding:
     off, final = (max(row[what] for row in rows.values()) for what in ("difference", "final"))
     return judged(
         off < 1e-13 and final < 1e-12,
-        f"each row against the recursion of the paper it cites, written anew with dense matrices: largest relative difference over "
-        f"{SHORT} iterations {off:.0e}; largest error after {LONG:,}: {final:.0e}. The two last Push-Pull rows are compared with "
-        "what Table I makes of them, as their papers were not at hand.", rows,
+        "each row against the recursion of the paper it cites, written anew with dense matrices: largest relative difference "
+        f"over {SHORT} iterations {off:.0e}; largest error after {LONG:,}: {final:.0e}. The two last Push-Pull rows are compared "
+        "with what Table I makes of them, as their papers were not at hand.", rows,
     )  # fmt: skip
 
 
@@ -117,8 +117,8 @@ def extra(quick: bool) -> Finding:
         f"five nodes in a line, where these are different (by {apart:.2g} and more), r must be real, and the discriminants are "
         f"negative for all w but 1 (the largest {discriminant.max():.2g}). With W = 2V - I and second matrix V^2 the iterates of "
         f"R = C = V and of EXTRA's recursion differ by {member:.0e}.", numbers,
-        "Not for the EXTRA that is commonly meant, with second matrix (I + W)/2: no real R and C give it. The framework contains "
-        "the member of EXTRA's family with W = 2V - I and second matrix V^2, and only with one stepsize for all nodes.",
+        "Not for the EXTRA that is commonly meant, with second matrix (I + W)/2: no real R and C give it. The framework "
+        "contains the member of EXTRA's family with W = 2V - I and second matrix V^2, and only with one stepsize for all nodes.",
     )  # fmt: skip
 
 

@@ -44,16 +44,13 @@ def n100(quick: bool) -> Finding:
     fine = diverged > 0 and short.final[0] < 1e-10 and all(abs(rates[name] / digits[name] - 1) < 0.1 for name in rates)
     return judged(
         fine,
-        f"with the stepsize 0.06 of the other simulations it diverges (stopped at iteration {diverged}). With equal weights "
-        "the best "
-        f"step is {equal.good:.1e}: linear, {digits['equal weights']:,.0f} iterations a digit by spectral radius and "
+        f"with the stepsize 0.06 of the other simulations it diverges (stopped at iteration {diverged}). With equal weights the "
+        f"best step is {equal.good:.1e}: linear, {digits['equal weights']:,.0f} iterations a digit by spectral radius and "
         f"{rates['equal weights']:,.0f} on a run of {last:,}. With weights through a hub, {other.good:.1e}: "
-        f"{rates['through a hub']:,.0f} "
-        f"a digit, down to an error of {short.final[0]:.0e}.", numbers,
+        f"{rates['through a hub']:,.0f} a digit, down to an error of {short.final[0]:.0e}.", numbers,
         "The paper names neither stepsize nor weights for it, and with what it names elsewhere it diverges. Linear it is, with "
-        "a step "
-        "a thousand times smaller and equal weights very slowly, whatever the data; a picture of some thousand iterations needs "
-        "weights that keep values from going round (figure 7), or links both ways.",
+        "a step a thousand times smaller and equal weights very slowly, whatever the data; a picture of some thousand "
+        "iterations needs weights that keep values from going round (figure 7), or links both ways.",
     )  # fmt: skip
 
 
@@ -70,8 +67,12 @@ def data(quick: bool) -> Finding:
 def graph(quick: bool) -> Finding:
     why = "The drawing is not in the source that is available, and no adjacency matrix is printed. The figures here use a stand-in."
     b = setting.graph()
-    return Finding(UNCHECKED, f"the stand-in has {b.n} nodes, {len(b.edges)} links, and is strongly connected.", why,
-                   {"edges": [list(edge) for edge in b.edges]})  # fmt: skip
+    return Finding(
+        UNCHECKED,
+        f"the stand-in has {b.n} nodes, {len(b.edges)} links, and is strongly connected.",
+        why,
+        {"edges": [list(edge) for edge in b.edges]},
+    )
 
 
 for number, name, text, where, check in (

@@ -28,8 +28,12 @@ def ab_leak(quick: bool) -> Finding:
         np.linalg.norm(message * (1 + graph.outdegree[s]) - gradient[s]) / np.linalg.norm(gradient[s])
         for message, (s, _) in zip(kept.sent[0, 1][..., 0], kept.graph.edges, strict=True)
     ]
-    return judged(max(off) < 1e-12, f"on all {len(off)} links, one multiplication gives the sender's gradient at x^1 with a "
-                  f"relative error of at most {max(off):.0e}.", {"errors": off})  # fmt: skip
+    return judged(
+        max(off) < 1e-12,
+        f"on all {len(off)} links, one multiplication gives the sender's gradient at x^1 with a relative error of at most "
+        f"{max(off):.0e}.",
+        {"errors": off},
+    )
 
 
 def ab_time_varying(quick: bool) -> Finding:
@@ -42,14 +46,14 @@ def ab_time_varying(quick: bool) -> Finding:
     outside = _infeasible(ab)
     return judged(
         signs["ab"] == 1 and abs(signs["ours"] - 0.5) < 0.1 and outside > 0,
-        f"with fresh column weights in every iteration, in (0, 1), the first pushed message has the sign of the gradient at x^1 in "
-        f"{signs['ab']:.0%} of {runs} runs, links and coordinates (Table II with K = 1: {signs['ours']:.0%}). Of shifts by half "
-        f"and one and a half of the gradient, up and down, the equations of Theorem 2 ask {outside:.0%} for a weight outside "
-        "[0, 1].",
+        "with fresh column weights in every iteration, in (0, 1), the first pushed message has the sign of the gradient at x^1 "
+        f"in {signs['ab']:.0%} of {runs} runs, links and coordinates (Table II with K = 1: {signs['ours']:.0%}). Of shifts by "
+        f"half and one and a half of the gradient, up and down, the equations of Theorem 2 ask {outside:.0%} for a weight "
+        "outside [0, 1].",
         {"same_sign": signs, "infeasible": outside, "runs": runs},
         "The conclusion is right, the reason given is not enough: that these equations have no nonnegative solution does not "
-        "exclude "
-        "others. What does: a positive weight leaves the sign of the gradient to be read, so no shift that turns it is possible.",
+        "exclude others. What does: a positive weight leaves the sign of the gradient to be read, so no shift that turns it is "
+        "possible.",
     )  # fmt: skip
 
 
@@ -85,14 +89,12 @@ def intermediate(quick: bool) -> Finding:
     computed = _increments(K=3)
     return judged(
         read < 1e-12 and off == 0 and fault is None and moved == ["5", "-3"] and computed < 1e-9,
-        f"with K = 1 an out-neighbour reads y_i^1 to {read:.0e}. With K = 3 there is another world in which y_0^1 is larger by "
-        f"({', '.join(moved)}) and all nodes but 0 and 1 together see exactly the same (a difference of {off} in rational "
-        "numbers). "
-        f"But the changes of the gradient in iterations 0 to 2 are computed to {computed:.0e}: late messages give the "
-        "curvature, and "
-        "x^0 to x^3 are sent as they are.", {"read": read, "difference": str(off), "increments": computed},
-        "It holds for y_i^k. It does not for the changes of the gradient, where the cost is a quadratic (or any that late iterates "
-        "determine up to a constant): those stay computable for every K.",
+        f"with K = 1 an out-neighbour reads y_i^1 with an error of {read:.1g}. With K = 3 there is another world in which y_0^1 "
+        f"is larger by ({', '.join(moved)}) and all nodes but 0 and 1 together see exactly the same (a difference of {off} in "
+        f"rational numbers). But the changes of the gradient in iterations 0 to 2 are computed to {computed:.0e}: late messages "
+        "give the curvature, and x^0 to x^3 are sent as they are.", {"read": read, "difference": str(off), "increments": computed},
+        "It holds for y_i^k. It does not for the changes of the gradient, where the cost is a quadratic (or any that late "
+        "iterates determine up to a constant): those stay computable for every K.",
     )  # fmt: skip
 
 
@@ -161,17 +163,15 @@ def domain(quick: bool) -> Finding:
         for edge, (s, _) in enumerate(kept.graph.edges)
     ]
     measured = (
-        "one curious out-neighbour computes the sender's whole Hessian from 29 late iterations, with nothing but what the "
-        "paper gives "
-        f"it: relative error at most {max(off):.0e} on all {len(off)} links (K = 3)."
+        "one curious out-neighbour computes the sender's whole Hessian from 29 late iterations, with nothing but what the paper "
+        f"gives it: relative error at most {max(off):.0e} on all {len(off)} links (K = 3)."
     )
     if max(off) > 1e-6:
         return Finding(UNCHECKED, measured, "This attack did not succeed, which proves nothing.", {"errors": off})
     why = (
-        "Definition 5 is about one constant: it moves the gradient as a whole. All late weights are in the information set, so its "
-        "changes are computed exactly, and with them every parameter but that constant; how the gradient varies over the "
-        "domain, and "
-        "hence the type of the function, is not hidden."
+        "Definition 5 is about one constant: it moves the gradient as a whole. All late weights are in the information set, so "
+        "its changes are computed exactly, and with them every parameter but that constant; how the gradient varies over the "
+        "domain, and hence the type of the function, is not hidden."
     )
     return Finding(FAILS, measured, why, {"errors": off})
 
@@ -196,15 +196,12 @@ def side_information(quick: bool) -> Finding:
     return judged(
         fitting + excluded == len(grid) - 1 and fitting > 0,
         f"each of {fitting} other values of p_1 on a grid over [{LOW:g}, {HIGH:g}] gives node 3 exactly the same view in some "
-        "world. "
-        "But they are not equally likely: the one number Lambda_1 y_1 = lambda (x_1^0 - p_1), with lambda standard normal, is "
-        "worth "
-        f"{', '.join(f'{b:.2f}' for b in bits)} bits on a p_1 that is uniform there, for x_1^0 = "
+        "world. But they are not equally likely: the one number Lambda_1 y_1 = lambda (x_1^0 - p_1), with lambda standard "
+        f"normal, is worth {', '.join(f'{b:.2f}' for b in bits)} bits on a p_1 that is uniform there, for x_1^0 = "
         f"{', '.join(f'{s:g}' for s in starts)}.",
         numbers,
         "The interval does not shrink (but for the single value that Theorem 2 excludes); what is likely within it does. The "
-        "claim is "
-        "about what is possible, and says nothing of how plausible.",
+        "claim is about what is possible, and says nothing of how plausible.",
     )  # fmt: skip
 
 

@@ -85,10 +85,9 @@ def contraction(quick: bool) -> Finding:
     return judged(
         fine,
         f"on a run with eta = {ETA:g}, every product of 1 to 60 late weights stays within the bounds, by far: products of R "
-        "contract to "
-        f"1/2 within {found['R']['half']} factors and those of P within {found['P']['half']}, where the lemmas promise less "
-        "than 1 from "
-        f"{known.NR:,} and {known.NP:.1e} factors on. All v_i are at least {smallest:.2g} (promised: {bound:.0e}).", numbers,
+        f"contract to 1/2 within {found['R']['half']} factors and those of P within {found['P']['half']}, where the lemmas "
+        f"promise less than 1 from {known.NR:,} and {known.NP:.1e} factors on. All v_i are at least {smallest:.2g} (promised: "
+        f"{bound:.0e}).", numbers,
     )  # fmt: skip
 
 
@@ -120,21 +119,26 @@ def lemma_2(quick: bool) -> Finding:
     right = step * n * beta * apart[:-1] + (1 - step * ETA ** (n - 1) * alpha_F / n) * r[:-1] + step * n * off[:-1]
     ratio = float((r[1:] / right).max())
     numbers = {"largest_ratio": ratio, "stepsize": step, "alpha_F": alpha_F, "beta_F": beta_F}
-    return judged(ratio <= 1 + 1e-9, f"with lambda = 1/beta_F = {step:.3g}, the left side is at most {ratio:.4f} times the "
-                                     "right one in "
-                  f"{SHOWN} iterations from K on.", numbers)  # fmt: skip
+    return judged(
+        ratio <= 1 + 1e-9,
+        f"with lambda = 1/beta_F = {step:.3g}, the distance is at most {ratio:.4f} times what the lemma allows, in {SHOWN} "
+        "iterations from K on.", numbers,
+    )  # fmt: skip
 
 
 def lemmas_1_and_3(quick: bool) -> Finding:
     with localcontext(prec=60):
         known = constants()
     why = (
-        f"They speak of k >= K + N - 1 with N = max(N_R, N_P), which is {known.NP:.1e} for five nodes and eta = {ETA:g}: no "
-        "run gets "
-        "that far."
+        f"They speak of k >= K + N - 1 with N = max(N_R, N_P), which is {known.NP:.1e} for five nodes and eta = {ETA:g}: no run "
+        "gets that far."
     )
-    return Finding(UNCHECKED, "their constants alone, and the contraction that they rest on (lemmas-4-and-5).", why,
-                   {"N_P": f"{known.NP:.1e}", "Q_P": f"{known.QP:.1e}"})  # fmt: skip
+    return Finding(
+        UNCHECKED,
+        "their constants alone, and the contraction that they rest on (lemmas-4-and-5).",
+        why,
+        {"N_P": f"{known.NP:.1e}", "Q_P": f"{known.QP:.1e}"},
+    )
 
 
 def matrix(quick: bool) -> Finding:
@@ -161,8 +165,8 @@ def matrix(quick: bool) -> Finding:
         0 < theory < Decimal(works.largest) and agreed and abs(slope - 1) < 0.01,
         f"rho(M(lambda)) < 1 for lambda up to {theory:.1e} (with the best N, {N:.1e}): the bound then needs at least {digit:.0e} "
         f"iterations a digit. What works: lambda up to {works.largest:.2g}. Where N is small enough to write M down, its "
-        "eigenvalues and "
-        f"the 3 x 3 matrix agree, and the derivative of the simple eigenvalue is {slope:.4f} of the printed one.", numbers,
+        f"eigenvalues and the 3 x 3 matrix agree, and the derivative of the simple eigenvalue is {slope:.4f} of the printed one.",
+        numbers,
     )  # fmt: skip
 
 

@@ -21,21 +21,25 @@ METHOD = "private-gradient-tracking"
 DELTA = (Fraction(22, 7), Fraction(-5, 7))
 NULL_SET = (
     "For every delta but those with an entry delta[l] = -grad f_i(x^0)[l]: there the other y_i is zero, while node i sent a "
-    "Lambda_i y_i that is not. So the coalition knows one thing, that this gradient is not zero. "
+    "Lambda_i y_i that is not. So whoever hears i knows one thing, that this gradient is not zero. (Nor is there a world of "
+    "this kind with a neighbour m that the coalition hears, for delta[l] = grad f_m(x^0)[l].) "
 )
 PRINTED = (
     "The equations printed for case II are not the ones that do it: both lines 'for all p in V without m' must exclude i "
-    "instead, and "
-    "the line 'C~ = C for all p, q in V' must go."
+    "instead, and the line 'C~ = C for all p, q in V' must go."
 )
 
 
 def identical(quick: bool) -> Finding:
     plain, exact = meeting.worlds(), meeting.worlds(exact=True, iterations=14)
     numbers = {"float64": plain.difference, "rational": str(exact.difference), "delta": meeting.DELTA, "case": plain.case}
-    return judged(exact.difference == 0 and plain.difference < 1e-12, f"what node 3 sees, all of its information set: the same to "
-                  f"{plain.difference:.0e} over {meeting.ITERATIONS} iterations in float64, and exactly (a difference of "
-                  f"{exact.difference}) over 14 in rational numbers, with gradients {meeting.DELTA} apart.", numbers)  # fmt: skip
+    return judged(
+        exact.difference == 0 and plain.difference < 1e-12,
+        f"what node 3 sees, all of its information set: the same to {plain.difference:.0e} over {meeting.ITERATIONS} iterations "
+        f"in float64, and exactly (a difference of {exact.difference}) over 14 in rational numbers, with gradients "
+        f"{meeting.DELTA} apart.",
+        numbers,
+    )
 
 
 def _world(graph: Graph, iterations: int = 5, **options: Any) -> World:
@@ -78,10 +82,9 @@ def _preserved(coalitions: Any) -> Finding:
     numbers = {"cases": cases, "difference": str(worst), "printed": {"view": off, "column": sums}}
     return judged(
         worst == 0 and min(cases.values()) > 0 and nonzero and max(off, sums) > 1e-3,
-        f"{sum(cases.values())} witnesses on the five-node graph, {cases['I']} of case I and {cases['II']} of case II, in rational "
-        f"numbers: the views differ by exactly {worst}. The equations of case II as printed leave a column sum off by "
-        f"{sums:.2g}, and "
-        f"the views differ by {off:.2g}.", numbers, NULL_SET + PRINTED,
+        f"{sum(cases.values())} witnesses on the five-node graph, {cases['I']} of case I and {cases['II']} of case II, in "
+        f"rational numbers: the views differ by exactly {worst}. The equations of case II as printed leave a column sum off by "
+        f"{sums:.2g}, and the views differ by {off:.2g}.", numbers, NULL_SET + PRINTED,
     )  # fmt: skip
 
 
@@ -124,11 +127,13 @@ def _breached(graph: Graph, victim: int) -> Finding:
         x, y = pulled[k][: problem.d], pulled[k][problem.d :] / 0.02
         late.append(np.linalg.norm(y - flow[k - 1] - true(x)) / np.linalg.norm(true(x)))
     numbers = {"at_the_optimum": float(end), "at_late_iterates": float(max(late))}
-    return judged(end < 1e-9 and max(late) < 1e-9, "in minus out, summed, gives the node's gradient at the optimum with a "
-                                                   "relative "
-                  f"error of {end:.0e}. More than is claimed: with y = (Lambda y)/lambda, heard from K on, it gives the "
-                  "gradient at "
-                  f"every late iterate (the first 50: {max(late):.0e} or better).", numbers)  # fmt: skip
+    return judged(
+        end < 1e-9 and max(late) < 1e-9,
+        f"in minus out, summed, gives the node's gradient at the optimum with a relative error of {end:.0e}. More than is "
+        "claimed: with y = (Lambda y)/lambda, heard from K on, it gives the gradient at every late iterate (the first 50: "
+        f"{max(late):.0e} or better).",
+        numbers,
+    )
 
 
 def infinitely_many(quick: bool) -> Finding:
@@ -140,10 +145,12 @@ def infinitely_many(quick: bool) -> Finding:
         seen.append((view_difference(found.world, moved, [3]), table_two(moved), moved.iterations[0].C.tolist()))
     different = len({str(C) for *_, C in seen})
     fine = all(off == 0 and fault is None for off, fault, _ in seen) and different == len(seen)
-    return judged(fine, f"for one and the same delta, {different} of the worlds on a line (c_li moved by s times the change of the "
-                  "gradient, b_li by -s y_i, for any s) fit Table II and give exactly the same view; and every delta has such "
-                  "a line.",
-                  {"worlds": different})  # fmt: skip
+    return judged(
+        fine,
+        f"for one and the same delta, {different} of the worlds on a line (c_li moved by s times the change of the gradient, "
+        "b_li by -s y_i, for any s) fit Table II and give exactly the same view; and every delta has such a line.",
+        {"worlds": different},
+    )
 
 
 def _along(world: World, node: int, s: Fraction) -> World:

@@ -39,7 +39,7 @@ def make(quick: bool, watch: Watch) -> Numbers:
     early = ours.error[:, 10]
     tail = {"mean_over_median": float(early.mean() / np.median(early)), "share_of_ten_largest": _share(early)}
     huang = {**setting.HUANG, "bound": bound}
-    told = setting.told(K=setting.K, runs={"ours": RUNS, "huang": runs}, iterations=ITERATIONS, huang=huang)
+    told = setting.told(K=setting.K, runs={"private": RUNS, "huang": runs}, iterations=ITERATIONS, huang=huang)
     return {"parameters": told, "curves": curves, "spent": spent, "tail_at_10": tail, "timings": timings}
 
 
@@ -72,9 +72,9 @@ def draw(shown: Any, canvas: Any) -> None:
         curve(above, i, name if i == 0 else f"Huang, {name}", one["k"], one["median"], *band)
         curve(below, i, name, one["k"], one["mean"])
     runs = shown["parameters"]["runs"]
-    note(above, f"medians of {runs['ours']:,} runs (Huang: {runs['huang']:,}); two with 5 to 95 %")
+    note(above, f"medians of {runs['private']:,} runs (Huang: {runs['huang']:,}); two with 5 to 95 %")
     share = shown["tail_at_10"]["share_of_ten_largest"]
-    note(below, f"means; at k = 10 ten of 1,000 runs make {share:.0%} of the private one")
+    note(below, f"means (private, k = 10: ten of the runs make {share:.0%} of it)")
     above.set(yscale="log", ylabel=ERROR)
     below.set(yscale="log", xlabel="iteration", ylabel="mean error")
     legend(canvas)

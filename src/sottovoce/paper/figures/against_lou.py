@@ -14,7 +14,7 @@ from ..item import Figure, Numbers, Watch, register
 from ..looks import ERROR, curve, legend, note, spread
 
 ITERATIONS = 2000
-OURS, EXACT, LITERAL = "private, K = 3", "Lou, reading that is exact", "Lou, as printed here"
+OURS, EXACT, LITERAL = "private, K = 3", "Lou, exact reading", "Lou, literal reading"
 
 
 def make(quick: bool, watch: Watch) -> Numbers:

@@ -21,6 +21,10 @@ from ..looks import ERROR, curve, legend, note
 METHOD = "private-gradient-tracking"
 UNIFORM = {"R": "uniform", "A": "R", "C": "uniform", "B": "C"}
 NAIVE, BEST, BOTH, HUB = "step 0.06", "best step", "links both ways", "weights through a hub"
+WEIGHTS = {
+    NAIVE: "drawn by the paper's sampler in every iteration", BEST: "1/3 each", BOTH: "1/5 each",
+    HUB: "node 0 keeps 1 - 2 eta, the others pass 1 - 2 eta on by the longer hop; eta elsewhere",
+}  # fmt: skip
 LONG, SHORT = 600_000, 5000
 
 
@@ -37,7 +41,8 @@ def make(quick: bool, watch: Watch) -> Numbers:
     last = LONG // 6 if quick else LONG
     watch(f"{last:,} iterations with the best step for uniform weights")
     long = _run(ring.one_way(), step[BEST], last, UNIFORM, every=1000)
-    told = {"problem": ring.PROBLEM, "graph": "ring:n=100,hops=1+2", "K": setting.K, "seed": ring.SEED, "eta": ring.ETA}
+    told = {"problem": ring.PROBLEM, "graph": "ring:n=100,hops=1+2", "K": setting.K, "seed": ring.SEED, "eta": ring.ETA,
+            "weights": WEIGHTS}  # fmt: skip
     return {"parameters": {**told, "iterations": {"long": last, "short": SHORT}}, "curves": curves, "long": long, "settings": table}
 
 
