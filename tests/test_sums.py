@@ -1,7 +1,10 @@
 """Opened sums: exact to the last word, masked on every link, refused where they would wrap; and what the methods on them find."""
 
 import json
+import runpy
 from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from sottovoce.simulate import eager, threads
 from sottovoce.simulate.everynode import EveryNode
 from sottovoce.simulate.tape import Tape
 from sottovoce.simulate.task import prepare
+from sottovoce.trees import tree
 
 B = sv.graphs.paper_b()
 ONE_WAY = sv.Graph(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (2, 0), (4, 1)])  # diameter 5
@@ -190,6 +194,34 @@ def words_of(method, problem, h):
     return [*tape.sent(np, stage.layout), state.x]
 
 
+@pytest.mark.parametrize("graph", [B, ONE_WAY, sv.graphs.star(5)])
+def test_a_tree_carries_the_same_sums_in_fewer_bytes(graph):
+    problem = sv.problems.total(np.random.default_rng(9).normal(size=(graph.n, 3)))
+    flooded, carried = (sv.run("private-sum", problem, graph, runs=2, carry=carry) for carry in ("flood", "tree"))
+    assert np.array_equal(flooded.x, carried.x)
+    edges, D = len(graph.edges), graph.diameter
+    assert carried.messages[1] == 2 * D * edges
+    assert carried.bytes[1] == 8 * edges * 2 * D * 6 < flooded.bytes[1]
+    alone = threads.play(task_of("private-sum", problem, graph, carry="tree")).x[..., 0]
+    assert np.array_equal(alone, flooded.x[0])
+    if graph is B:
+        assert np.array_equal(sv.run("private-sum", problem, graph, runs=2, carry="tree", backend="compiled").x, flooded.x)
+
+
+def test_the_tree_leads_from_everybody_to_node_0_and_back():
+    for graph in (B, ONE_WAY, sv.graphs.ring(9)):
+        up, down = (part[:, 0, 0] for part in tree(graph))
+        assert sorted(s for e, (s, _) in enumerate(graph.edges) if up[e]) == list(range(1, graph.n))
+        assert sorted(r for e, (_, r) in enumerate(graph.edges) if down[e]) == list(range(1, graph.n))
+        for chosen, nearer in ((up, lambda s, r: (s, r)), (down, lambda s, r: (r, s))):
+            parent = dict(nearer(*graph.edges[e]) for e in np.flatnonzero(chosen))
+            for i in range(graph.n):
+                steps = 0
+                while i:
+                    i, steps = parent[i], steps + 1
+                assert steps <= graph.diameter
+
+
 def test_what_a_sum_costs():
     for graph in (B, ONE_WAY, sv.graphs.complete(5)):
         problem = sv.problems.total(np.ones((graph.n, 4)))
@@ -299,6 +331,28 @@ def test_gradients_alone_find_the_optimum(name):
     assert (result.x == result.x[:, :1]).all()  # every node to the bit
 
 
+@pytest.mark.parametrize(
+    ("method", "iterations", "given"),
+    [("private-newton", 9, {}), ("private-newton", 9, {"carry": "tree"}), ("private-sum", 1, {"words": 1})],
+)
+def test_nodes_with_keys_of_their_own_open_the_sum_lose_messages_and_are_killed(tmp_path, method, iterations, given):
+    """Masks from the X25519 keys of the two ends, each node by itself: other words, the same sums, every node to the bit."""
+    pytest.importorskip("cryptography")
+    peers = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("test_peer_core.py"))))
+    problem = sv.problems.average(np.round(VALUES, 3)) if method == "private-sum" else problems_for_gradients()["logistic"]
+    task = peers.task_of(method, iterations, problem=problem, **given)
+    roster, lossy = peers.roster_of(task, private=peers.PRIVATE), {"lose": 0.1, "double": 0.1, "end": 0.02}
+    rig = peers.Rig(tmp_path, roster, 3, peers.node_draws, problem=problem, network=lossy)
+    rig.play(peers.fates(5, 4, 40 * iterations))
+    rig.close()
+    assert rig.deaths
+    assert all(len(frames) == 1 for frames in rig.received.values())  # no message was ever made twice with another mask
+    x = np.array([rig.xs[i][iterations] for i in range(5)])
+    assert (x == x[0]).all()
+    wanted, slack = (5 * problem.optimum, 5 * 2.0**-19) if method == "private-sum" else (problem.optimum, 1e-12)
+    assert np.abs(x - wanted).max() <= slack
+
+
 # what the auditor says -------------------------------------------------------------------------------------------------
 
 
@@ -326,14 +380,17 @@ def test_the_honest_sum_is_read_and_a_lone_honest_node_whole(method):
     assert algorithm(method).opens in report.public[0]
 
 
-def test_a_coalition_that_parts_the_honest_reads_the_sum_of_each_part():
+@pytest.mark.parametrize("carry", ["flood", "tree"])
+def test_a_coalition_that_parts_the_honest_reads_the_sum_of_each_part(carry):
     problem = sv.problems.estimation(n=6, d=2, seed=3)
-    report = sv.audit("private-least-squares", problem, PAIRS, curious=[{1, 4}], advise=False)
+    report = sv.audit("private-least-squares", problem, PAIRS, curious=[{1, 4}], advise=False, carry=carry)
     groups = {v.node: v.evidence["nodes"] for v in report.verdicts if v.asset == "curvature"}
     assert groups == {0: [0, 5], 5: [0, 5], 2: [2, 3], 3: [2, 3]}
     assert all(v.evidence["error"] < 1e-12 for v in report.verdicts if v.asset in ("curvature", "group-sum"))
-    lone = sv.audit("private-least-squares", problem, PAIRS, curious=[{1, 5}], victims=[0], advise=False)
-    assert [v.verdict for v in lone.of(0, "curvature")] == ["READ"]
+    assert {v.verdict for v in report.verdicts if v.asset == "offset"} == {"WITNESSED"}
+    lone = sv.audit("private-least-squares", problem, PAIRS, curious=[{1, 5}], victims=[0], advise=False, carry=carry, wiretap=True)
+    assert [v.verdict for v in lone.of(0, "curvature")] == ["READ", "READ UP TO"]
+    assert lone.of(0, "curvature", "wire")[0].evidence["nodes"] == list(range(6))
 
 
 def test_a_single_record_behind_a_lone_honest_node_is_read_up_to_its_sign():
@@ -422,11 +479,18 @@ def test_solve_picks_a_method_and_says_why(problem, private, method):
     assert result.audit is None
 
 
-def test_solve_masks_costs_where_a_sum_is_too_much_to_carry():
-    from sottovoce.solving import plan
+def test_solve_takes_a_tree_then_gradients_then_masks_as_sums_grow_dear(monkeypatch):
+    from sottovoce import solving
 
-    problem = sv.problems.quadratic(np.broadcast_to(np.eye(20), (2000, 20, 20)), np.ones((2000, 20)))
-    assert plan(problem, sv.graphs.ring(2000), "strong", True).why.startswith("gradient-tracking with function-masks: the network")
+    plan = solving.plan
+    problem = sv.problems.quadratic(np.broadcast_to(np.eye(20), (400, 20, 20)), np.ones((400, 20)))
+    chosen = plan(problem, sv.graphs.ring(400), "strong", True)
+    assert (chosen.method, chosen.options) == ("private-least-squares", {"carry": "tree"})
+    assert plan(LEAST, B, "strong", True).options == {}
+    monkeypatch.setattr(solving, "EVERYWHERE", 2**25)
+    assert plan(problem, sv.graphs.ring(400), "strong", True).method == "private-gradient"
+    monkeypatch.setattr(solving, "EVERYWHERE", 2**20)
+    assert plan(problem, sv.graphs.ring(400), "strong", True).why.startswith("gradient-tracking with function-masks: the network")
     assert plan(LEAST, sv.GraphSequence([B]), "strong", True).method == "ab-tv"
 
 

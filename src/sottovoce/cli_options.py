@@ -132,8 +132,8 @@ class Founding:
     """A ready one, or own:d=3: each fills in its cost."""
     stepsize: str = "auto"
     """auto (ready problems), a number, or one a node."""
-    iterations: int = 1000
-    """So many."""
+    iterations: int | None = None
+    """So many; 1000, or what it takes."""
     tolerance: float | None = None
     """Stop when nobody moves by more; that leaks."""
     host: Words = ()

@@ -18,7 +18,8 @@ from .simulate.result import Result
 
 PRIVATE = ("strong", "paper", "none")
 MOST = 300  # unknowns up to which sums of Hessians are carried: 45,000 numbers
-WORDS, EVERYWHERE = 2**20, 2**28  # that a message may hold, and all messages of one exchange
+FLOOD = 2**15  # words of a message up to which sums are flooded; beyond, they travel on a tree
+MESSAGE, EVERYWHERE = 2**20, 2**29  # words that a message may hold on it, and all messages of one sum
 NOT_REHEARSED = ("iterations", "tolerance", "backend", "every", "record")  # a rehearsal is as long as it needs to be
 STILL = 1e-10  # a step below which a sum need not be opened again
 LONG = 400  # iterations of masks that could be counted out by more
@@ -84,9 +85,15 @@ def plan(problem: Problem, graph: Any, private: str, barrier: bool) -> Plan:
 
 
 def carries(graph: Graph, numbers: int) -> bool:
-    """Whether sums of so many numbers can be flooded: what the last exchange holds."""
-    words = 2 * numbers * (1 if graph.n * (graph.n - 1) == len(graph.edges) else graph.n)
-    return words <= WORDS and words * len(graph.edges) <= EVERYWHERE
+    """Whether sums of so many numbers can be carried at all."""
+    words = 2 * numbers
+    return words <= MESSAGE and 2 * graph.diameter * words * len(graph.edges) <= EVERYWHERE
+
+
+def carried(graph: Graph, numbers: int) -> dict[str, str]:
+    """How: by flooding, which takes half the exchanges, where messages stay small."""
+    words = 2 * numbers * (1 if graph.diameter == 1 else graph.n)
+    return {} if words <= FLOOD or graph.diameter == 1 else {"carry": "tree"}
 
 
 def _summed(problem: Problem, graph: Graph) -> Plan:
@@ -96,13 +103,14 @@ def _summed(problem: Problem, graph: Graph) -> Plan:
     bent = d <= MOST and carries(graph, numbers)
     if family.quadratic and bent:
         why = f"the costs are quadratic in {d} unknowns, so one opened sum of {numbers} numbers gives the optimum exactly"
-        return Plan("private-least-squares", {}, f"private-least-squares: {why}")
+        return Plan("private-least-squares", carried(graph, numbers), f"private-least-squares: {why}")
     if family.exact and family.smooth and bent:
         why = f"the costs are smooth in {d} unknowns: sums of their Hessians and gradients, {numbers} numbers, at a few points"
-        return Plan("private-newton", {"iterations": 40, "tolerance": STILL}, f"private-newton: {why}")
+        options = {"iterations": 40, "tolerance": STILL, **carried(graph, numbers)}
+        return Plan("private-newton", options, f"private-newton: {why}")
     reason = "the costs have no Hessian to rely on" if bent else f"sums of {numbers} numbers of Hessians are too many to carry"
     why = f"{reason}, so sums of {d} gradient numbers are opened, at each iterate of a quasi-Newton method"
-    return Plan("private-gradient", {"iterations": 1000, "tolerance": STILL}, f"private-gradient: {why}")
+    return Plan("private-gradient", {"iterations": 1000, "tolerance": STILL, **carried(graph, d)}, f"private-gradient: {why}")
 
 
 def _masked(problem: Problem, changing: bool, reason: str) -> Plan:

@@ -12,8 +12,11 @@ what it has heard, and after as many hops as the graph is wide everybody has all
 honest nodes that hang together, their masked words are uniform: a coalition learns that sum, and nothing more.
 (Bonawitz et al., "Practical secure aggregation", CCS 2017, without its server; pairwise masks are Chaum's, J. Cryptology 1988.)
 
-Over one edge, one sum takes m words + 1 in the first hop and n m words in each later one, m being the numbers times the words of
-each. A node that is missing is waited for: without it the masks do not cancel, and nobody is unmasked to go on.
+With carry="tree" they are added up on the way to node 0, and the total comes back: twice as many exchanges, of fewer words.
+
+Over one edge, one sum takes m words + 1 in the first exchange and n m words in each later one, m being the numbers times the words
+of each; on a tree, m words in each. A node that is missing is waited for: without it the masks do not cancel, and nobody is
+unmasked to go on.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from __future__ import annotations
 from typing import Any
 
 from .fixed_point import FixedPoint, packed, settled, unpacked
-from .registry import Parameter, one_of_numbers
+from .registry import Parameter, one_of, one_of_numbers
 
 Array = Any
 WIDEST = 1e30  # what a range may be at most, and one over what it must be at least
@@ -29,11 +32,12 @@ PARAMETERS = {
     "range": Parameter(2.0**40, "no number of one node is larger; one that is is refused",
                        lambda v: 1 / WIDEST <= v <= WIDEST, "a number from 1e-30 to 1e30"),
     "words": one_of_numbers((1, 2), 2, "words of 64 bits for each number"),
+    "carry": one_of(("flood", "tree"), "flood", "how masked words travel: flood, or tree (twice the exchanges, fewer bytes)"),
 }  # fmt: skip
 
 
 def hops(diameter: int) -> int:
-    """The exchanges of one sum."""
+    """The exchanges of one sum by flooding; a tree takes twice as many."""
     return diameter
 
 
@@ -62,6 +66,8 @@ def hidden(node: Any, words: Array, count: int) -> Array:
 
 def added(node: Any, words: Array, count: int) -> list[Array]:
     """The sum of everybody's words, as settled digits."""
+    if node.parameters.carry == "tree":
+        return over_tree(node, words, count)
     table = everybody(node, words)
     return settled(node.xp, [digit.sum(1) for digit in unpacked(node.xp, table, count)])
 
@@ -79,3 +85,22 @@ def everybody(node: Any, words: Array) -> Array:
         heard = flat(placed(*node.hear((me, words)))) if hop == 0 else node.hear(flat(table))
         table = xp.maximum(table, node.largest(heard).reshape(table.shape))
     return table
+
+
+def over_tree(node: Any, words: Array, count: int) -> list[Array]:
+    """The same on the way to node 0 and back. Each adds what its children said last to its own words: after as many exchanges as
+    the graph is wide all children have spoken for all of theirs. Then each repeats what its parent said last."""
+    xp, tree, own = node.xp, node.public.tree, unpacked(node.xp, words, count)
+    said = words
+    for _ in range(node.public.diameter):
+        said = packed(xp, settled(xp, [mine + more for mine, more in zip(own, chosen(node, said, tree.up, count), strict=True)]))
+    total, root = said, node.me == 0
+    for _ in range(node.public.diameter):
+        total = xp.where(root, said, packed(xp, settled(xp, chosen(node, total, tree.down, count))))
+    return unpacked(xp, total, count)
+
+
+def chosen(node: Any, words: Array, edges: Array, count: int) -> list[Array]:
+    """Everybody says its words; the digits of those that came over the chosen edges, added up."""
+    heard = node.xp.concatenate(unpacked(node.xp, node.hear(words), count), axis=-2)
+    return node.xp.split(node.gather(edges * heard), 2 * count, axis=-2)

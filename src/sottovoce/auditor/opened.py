@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..fixed_point import FixedPoint, settled, unpacked
+from ..trees import tree
 from ..view import View
-from .reading import enclosed
+from .reading import enclosed, seen
 
 Array = np.ndarray
 
@@ -59,16 +60,41 @@ def _by_states(view: View, k: int) -> Array | None:
 
 def _by_words(view: View, k: int, group: tuple[int, ...]) -> Array | None:
     """Any group with the masks on its border known: its masked words, those masks taken off."""
-    fixed = grid_of(view)
-    words, masks = masked(view, k), masks_of(view, k)
-    if words is None or (masks is None and not view.wiretap):
+    fixed, masks = grid_of(view), masks_of(view, k)
+    total = _crossed(view, k, group) if view.header["parameters"].get("carry") == "tree" else _flooded(view, k, group)
+    if total is None or (masks is None and not view.wiretap):
         return None
-    total = [digit[list(group)].sum(0) for digit in unpacked(np, words[..., None], fixed.words)]
     for e, (s, r) in enumerate(view.graph.edges):
         if masks is not None and (s in group) != (r in group):
             sign = -1 if s in group else 1
             total = [t + sign * digit for t, digit in zip(total, unpacked(np, masks[e][:, None], fixed.words), strict=True)]
     return fixed.values(np, settled(np, total))[:, 0]
+
+
+def _flooded(view: View, k: int, group: tuple[int, ...]) -> list[Array] | None:
+    """The masked words of a group, added up as digits (words, 1)."""
+    words, count = masked(view, k), grid_of(view).words
+    return None if words is None else [d[list(group)].sum(0) for d in unpacked(np, words[..., None], count)]
+
+
+def _crossed(view: View, k: int, group: tuple[int, ...]) -> list[Array] | None:
+    """The same where sums travel on a tree: what left the group on the way to node 0, less what came in; node 0 keeps the rest."""
+    branches, count = tree(view.graph), grid_of(view).words
+    exchanges = [e for (i, e) in view.sent if i == k]
+    if not exchanges:
+        return None
+    half, inside = (max(exchanges) + 1) // 2, set(group)
+    said = lambda exchange, edge: unpacked(np, view.sent[k, exchange][edge, :, :1], count)
+    ends = list(enumerate(view.graph.edges))
+    out = [said(half - 1, e) for e, (s, r) in ends if branches.up[e] and s in inside and r not in inside]
+    came = [said(half - 1, e) for e, (s, r) in ends if branches.up[e] and s not in inside and r in inside]
+    if 0 in inside:
+        out.append(next(said(2 * half - 1, e) for e, (s, r) in ends if branches.down[e] and seen(view, s, r)))
+    net = [np.zeros((view.sent[k, 0].shape[1] // count, 1), np.int64) for _ in range(2 * count)]
+    for sign, flows in ((1, out), (-1, came)):
+        for digits in flows:
+            net = [total + sign * digit for total, digit in zip(net, digits, strict=True)]
+    return net
 
 
 def grid_of(view: View) -> FixedPoint:

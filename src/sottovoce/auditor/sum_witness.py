@@ -55,7 +55,8 @@ def _difference(transcript: Transcript, k: int, edge: int, victim: int, delta: A
     if len(masks) != 1:
         return None
     shares, masks = fixed.digits(np, own), unpacked(np, np.asarray(masks[0])[..., :1], fixed.words)
-    sent = np.asarray(transcript.sent[k, 0])[:, 1:, :1]
+    named = parameters.get("carry") != "tree"  # the sender's number comes before its words
+    sent = np.asarray(transcript.sent[k, 0])[:, int(named) :, :1]
     senders = [s for s, _ in transcript.edges]
     if not np.array_equal(_masked(transcript, shares, masks)[senders], sent):
         return None

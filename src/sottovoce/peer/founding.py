@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import GraphError, InputError, ParameterError
 from ..graph import Graph
 from ..registry import Applied, algorithm
+from ..run import ITERATIONS, usual
 from ..sequence import GraphSequence
 from ..tables import toml
 from . import certificates, identity
@@ -51,7 +52,7 @@ class Plan:
     problem: str = "estimation"
     mechanisms: tuple[Applied, ...] = ()
     stepsize: Any = "auto"
-    iterations: int = 1000
+    iterations: int | None = None  # 1000, or as many as the method takes
     tolerance: float | None = None
     hosts: Mapping[str, str] | None = None  # addresses by name; the others are on this machine
     port: int = PORT  # the first one on this machine; 0 takes free ones
@@ -71,7 +72,8 @@ def found(folder: str | Path, plan: Plan) -> tuple[Federation, str | None]:
     own, d = _shares(plan, len(names))
     stepsize, advice = _stepsize(plan, own, d)
     draft = Federation(
-        run=os.urandom(8).hex(), algorithm=algorithm(plan.algorithm).name, d=d, stepsize=stepsize, iterations=plan.iterations,
+        run=os.urandom(8).hex(), algorithm=algorithm(plan.algorithm).name, d=d, stepsize=stepsize,
+        iterations=usual(algorithm(plan.algorithm), plan.iterations, ITERATIONS),
         members=tuple(Member(n, a, f"sha256:{i}", f"{i}") for i, (n, a) in enumerate(zip(names, addresses, strict=True))),
         graphs=tuple(graph.edges for graph in plan.graphs), public=os.urandom(8).hex(), tolerance=plan.tolerance,
         parameters={k: v for k, v in plan.parameters.items() if v is not None},

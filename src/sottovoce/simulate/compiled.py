@@ -51,6 +51,7 @@ class Arguments(NamedTuple):
     runs: Array
     optimum: Array
     settled: Array
+    tree: Any
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,7 @@ def arguments_of(task: Task) -> Arguments:
         task.layout, task.tables, task.schedule, aids_of(task.layout, task.rules, task.tables),
         eager.active_of(task), task.problem.data, eager.values_of(task), eager.reverse_of(task.graph),
         eager.pairs_of(task), task.stepsize, draws.seed, draws.runs, np.asarray(task.problem.optimum), np.int64(task.settled),
+        eager.tree_of(task),
     )  # fmt: skip
 
 
@@ -267,7 +269,7 @@ def _stage(recipe: Recipe, a: Arguments) -> Stage:
         jnp, JaxSums(a.layout), a.layout, recipe.family, a.data, CounterDraws.traced(a.seed, a.runs), a.stepsize,
         Weigher(dict(recipe.rules), a.tables, a.schedule, a.aids, a.active), recipe.coordinates,
         parameters=SimpleNamespace(**dict(recipe.parameters)), values=a.values, reverse=a.reverse, diameter=recipe.diameter,
-        helpers=recipe.helpers, pairs=a.pairs,
+        helpers=recipe.helpers, pairs=a.pairs, tree=a.tree,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..draws import SETUP, STEP, CounterDraws
 from ..graph import Graph
 from ..layout import CoSenders, co_senders
+from ..trees import Tree, tree
 from .chronicle import BROKEN, SETTLING, Chronicle, Chunk, Played, distance
 from .everynode import EveryNode, Stage
 from .helpers import padded
@@ -41,7 +42,7 @@ def stage_of(task: Task) -> Stage:
         ),
         task.problem.d,
         parameters=task.step_parameters, values=values_of(task), reverse=reverse_of(task.graph),
-        diameter=diameter_of(task), helpers=task.helpers, pairs=pairs_of(task),
+        diameter=diameter_of(task), helpers=task.helpers, pairs=pairs_of(task), tree=tree_of(task),
     )  # fmt: skip
 
 
@@ -60,6 +61,11 @@ def values_of(task: Task) -> Array | None:
 
 def reverse_of(graph: Graph) -> Array | None:
     return graph.reverse if graph.undirected else None
+
+
+def tree_of(task: Task) -> Tree | None:
+    """Only for sums that are to travel on one."""
+    return tree(task.graph) if task.parameters.get("carry") == "tree" else None
 
 
 def diameter_of(task: Task) -> int | None:

@@ -45,6 +45,7 @@ class Stage:
     reverse: Array | None = None
     diameter: int | None = None
     helpers: int = 0
+    tree: Any = None  # for sums that travel on one
     told_n: int | None = None  # how many parties a step is told that there are; None: as many as there are
     pairs: CoSenders | None = None
 
@@ -278,7 +279,7 @@ class EveryNode:
     @property
     def public(self) -> SimpleNamespace:
         n = self.stage.told_n or self._parties
-        return SimpleNamespace(n=n, helpers=self.stage.helpers, diameter=self.stage.diameter)
+        return SimpleNamespace(n=n, helpers=self.stage.helpers, diameter=self.stage.diameter, tree=self.stage.tree)
 
     @property
     def _parties(self) -> int:

@@ -13,6 +13,7 @@ from ..graph import Graph
 from ..layout import co_senders, layout
 from ..node import grouped
 from ..registry import Algorithm, Applied
+from ..trees import tree
 from ..weights import Rule
 from .everynode import EveryNode, Stage
 from .helpers import joined
@@ -71,6 +72,7 @@ def rehearsed(
         np, NumpySums(layout(graph)), layout(graph), Flat(), (), CounterDraws(0), np.ones((1, 1, 1)),
         BlockWeigher(rules, tables, None, 1), coordinates, parameters=parameters or SimpleNamespace(),
         values=np.zeros((graph.n, coordinates, 1)), reverse=graph.reverse, diameter=diameter, helpers=method.helpers, told_n=n,
+        tree=tree(graph),
         pairs=co_senders(graph),
     )  # fmt: skip
     setup, tape = Tape(), Tape()

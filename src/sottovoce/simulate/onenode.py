@@ -20,8 +20,9 @@ from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
 from ..ledger import Ledger
 from ..node import Values, Weight, Weights, each, grouped, said
+from ..trees import Tree
 from ..weights import Rule
-from .eager import active_of, diameter_of, pairs_of, values_of
+from .eager import active_of, diameter_of, pairs_of, tree_of, values_of
 from .entries import Entries, Pair
 from .helpers import helper_numbers, share_of
 from .streams import Streams, streams_of
@@ -56,6 +57,7 @@ class Own:
     mail: Any
     keeps: bool = True
     streams: Streams | None = None
+    tree: Tree | None = None  # my in-edges
     ledgers: dict[tuple[int, int, int], Ledger] = field(default_factory=dict)
 
     @classmethod
@@ -79,11 +81,17 @@ class Own:
             task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize,
             task.problem.family if family is None else family,
             data, value, task.problem.d, task.step_parameters, draws, mail, task.keeps,
-            streams_of(pairs_of(task), layout, column.index),
+            streams_of(pairs_of(task), layout, column.index), _branches(task, me),
         )  # fmt: skip
 
     def ledger(self, kind: int, call: int, part: int) -> Ledger:
         return self.ledgers.setdefault((kind, call, part), Ledger(self.n))
+
+
+def _branches(task: Task, me: int) -> Tree | None:
+    """A node's in-edges of the tree."""
+    found = tree_of(task)
+    return found and Tree(*(part[task.graph.receiver == me] for part in found))
 
 
 class OneNode:
@@ -317,7 +325,7 @@ class OneNode:
 
     @property
     def public(self) -> SimpleNamespace:
-        return SimpleNamespace(n=self.own.n, helpers=self.own.helpers, diameter=self.own.diameter)
+        return SimpleNamespace(n=self.own.n, helpers=self.own.helpers, diameter=self.own.diameter, tree=self.own.tree)
 
     @property
     def helper(self) -> Array:
