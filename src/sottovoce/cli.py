@@ -10,7 +10,7 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .cli_options import AUDITING, PLAYING, SETTING, SOLVING, Auditing, Flag, Json, Playing, Setting, Solving
+from .cli_options import AUDITING, COMPARING, PLAYING, SETTING, SOLVING, Auditing, Comparing, Flag, Json, Playing, Setting, Solving
 from .errors import InputError, SottovoceError
 from .version import __version__
 
@@ -34,6 +34,12 @@ REPRODUCED = """Examples:
 
   sottovoce reproduce --quick
   sottovoce reproduce 4 n100 claims --out figures
+"""
+
+PROTECTED = """Examples:
+
+  sottovoce compare-privacy --problem estimation:d=2 --bound 4,8
+  sottovoce compare-privacy --problem logistic:csv=records.csv,target=y --graph complete:n=6 --bound 8 --html page.html
 """
 
 SOLVED = """Examples:
@@ -96,6 +102,14 @@ def compare(algorithm: str, /, *more: str, playing: Playing = PLAYING) -> int:
     facts = work.compare((algorithm, *more), playing)
     views.show(facts, views.compare, playing.json)
     return 1 if any(row["failed"] for row in facts["methods"]) else 0
+
+
+@app.command(help_epilogue=PROTECTED)
+def compare_privacy(*, comparing: Comparing = COMPARING) -> int:
+    """Every protection that fits, side by side: what is read, what it costs."""
+    from .cli_compare_privacy import run
+
+    return run(comparing)
 
 
 @app.command

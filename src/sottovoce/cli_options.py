@@ -114,5 +114,30 @@ class Solving:
     json: Json = False
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Comparing:
+    """What is protected, of whom, and how large a record is."""
+
+    problem: str = "estimation"
+    """The costs, NAME:KEY=VALUE,..."""
+    graph: str = "paper-b"
+    """Links: NAME:KEY=VALUE,... or a file."""
+    bound: str | None = None
+    """Largest record, NORM or NORM,TARGET: masks for mu = 1."""
+    victim: str = "0"
+    """Whose secrets are looked at."""
+    iterations: int = 2000
+    """At most so many."""
+    encrypted: Flag = False
+    """Also Paillier, its numbers not encrypted here."""
+    seed: int = 0
+    """The same seed gives the same numbers."""
+    html: str | None = None
+    """Write the comparison as a page into this file."""
+    json: Json = False
+
+
+COMPARING = Comparing()
 SOLVING = Solving()
 PLAYING, SETTING, AUDITING = Playing(), Setting(), Auditing()  # all defaults
