@@ -12,18 +12,20 @@ from cyclopts import App, CycloptsError, Parameter
 
 from .cli_options import (
     AUDITING,
+    COMPARING,
     FOUNDING,
     PLAYING,
     SETTING,
     SOLVING,
     Auditing,
+    Comparing,
     Flag,
     Founding,
     Json,
     Playing,
     Setting,
     Solving,
-)  # fmt: skip
+)
 from .errors import InputError, SottovoceError
 from .version import __version__
 
@@ -52,6 +54,12 @@ REPRODUCED = """Examples:
 
   sottovoce reproduce --quick
   sottovoce reproduce 4 n100 claims --out figures
+"""
+
+PROTECTED = """Examples:
+
+  sottovoce compare-privacy --problem estimation:d=2 --bound 4,8
+  sottovoce compare-privacy --problem logistic:csv=records.csv,target=y --graph complete:n=6 --bound 8 --html page.html
 """
 
 SOLVED = """Examples:
@@ -114,6 +122,14 @@ def compare(algorithm: str, /, *more: str, playing: Playing = PLAYING) -> int:
     facts = work.compare((algorithm, *more), playing)
     views.show(facts, views.compare, playing.json)
     return 1 if any(row["failed"] for row in facts["methods"]) else 0
+
+
+@app.command(help_epilogue=PROTECTED)
+def compare_privacy(*, comparing: Comparing = COMPARING) -> int:
+    """Every protection that fits, side by side: what is read, what it costs."""
+    from .cli_compare_privacy import run
+
+    return run(comparing)
 
 
 @app.command

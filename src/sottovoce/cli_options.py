@@ -114,6 +114,29 @@ class Solving:
     json: Json = False
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Comparing:
+    """What is protected, of whom, and how large a record is."""
+
+    problem: str = "estimation"
+    """The costs, NAME:KEY=VALUE,..."""
+    graph: str = "paper-b"
+    """Links: NAME:KEY=VALUE,... or a file."""
+    bound: str | None = None
+    """Largest record, NORM or NORM,TARGET: masks for mu = 1."""
+    victim: str = "0"
+    """Whose secrets are looked at."""
+    iterations: int = 2000
+    """At most so many."""
+    encrypted: Flag = False
+    """Also Paillier, its numbers not encrypted here."""
+    seed: int = 0
+    """The same seed gives the same numbers."""
+    html: str | None = None
+    """Write the comparison as a page into this file."""
+    json: Json = False
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
@@ -145,4 +168,4 @@ class Founding:
     json: Json = False
 
 
-PLAYING, SETTING, AUDITING, SOLVING, FOUNDING = Playing(), Setting(), Auditing(), Solving(), Founding()  # all defaults
+PLAYING, SETTING, AUDITING, SOLVING, COMPARING, FOUNDING = Playing(), Setting(), Auditing(), Solving(), Comparing(), Founding()

@@ -60,7 +60,7 @@ def compare(console: Console, facts: Facts) -> None:
     played = f"{facts['iterations']:,} iterations, {facts['runs']:,} run{'s' if facts['runs'] > 1 else ''}"
     console.print(f"{facts['problem']} on {facts['graph']}, {played}", markup=False)
     both = [">worst", ">to\n1e-6"] if wide else []
-    table = _table("algorithm", ">stepsize", ">median\nerror", *both, ">to\n1e-10", ">rate", ">bytes")
+    table = ruled_table("algorithm", ">stepsize", ">median\nerror", *both, ">to\n1e-10", ">rate", ">bytes")
     for row in facts["methods"]:
         table.add_row(*_compared(row, wide))
     console.print(table)
@@ -81,7 +81,7 @@ def algorithms(console: Console, facts: Facts) -> None:
     """A line an algorithm; wide terminals also show its bytes and parameters."""
     wide = console.width >= NARROW
     names = ["algorithm", "graph", ">sends", *([">bytes", "parameters"] if wide else []), "sure", "source"]
-    table = _table(*names, wraps=(4, 6) if wide else (4,))
+    table = ruled_table(*names, wraps=(4, 6) if wide else (4,))
     for row in facts["algorithms"]:
         more = [str(row["bytes_per_edge"]), ", ".join(row["parameters"])] if wide else []
         table.add_row(
@@ -150,7 +150,7 @@ def _entry(console: Console, name: str, text: str, parameters: Facts) -> None:
         console.print(table)
 
 
-def _table(*columns: str, wraps: Sequence[int] = (0,)) -> Table:
+def ruled_table(*columns: str, wraps: Sequence[int] = (0,)) -> Table:
     """A quiet table; > aligns a column to the right, and only those in `wraps` may go over more than one line."""
     from rich import box
     from rich.table import Table

@@ -68,7 +68,7 @@ class Protection:
 
     def times(self, mu: float) -> float:
         """By what all masks (scale and amplitude) must grow for the worst mu to be this."""
-        return self.worst / mu
+        return float(self.worst / mu)
 
     def __str__(self) -> str:
         return "\n".join([f"{self.what}; epsilon at delta = {self.delta:g}", *map(str, self.rows)])
@@ -173,7 +173,7 @@ class _Sizes:
         largest = np.atleast_1d(np.asarray(bound, dtype=float))
         if largest.ndim != 1 or len(largest) not in (1, 2) or not (np.isfinite(largest).all() and (largest > 0).all()):
             raise ParameterError(f"bound must be one or two numbers above 0, (norm of the features, |target|); got {bound!r}")
-        quadratic = problem.family.name == "quadratic"
+        quadratic = problem.family.quadratic
         if quadratic and not self.value and len(largest) != 2:
             raise ParameterError("least squares needs both bounds, (norm of the features, |target|)")
         self.bound, self.usual = largest, slice(None)  # which records the median is over

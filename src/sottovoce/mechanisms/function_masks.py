@@ -110,7 +110,7 @@ def needs(algorithm: Any, options: Any, outside: Any) -> str | None:
 
 def fits(options: Any, task: Any) -> str | None:
     """Whether this run keeps within what the masks can hide."""
-    T, d, exact = task.iterations, task.problem.d, task.problem.family.name == "quadratic"
+    T, d, exact = task.iterations, task.problem.d, task.problem.family.quadratic
     if options.kind == QUADRATIC and not exact:
         return f"quadratic masks leave the records of {task.problem.family.name} costs open to a fit; take kind='matern'"
     if options.kind == MATERN and exact:

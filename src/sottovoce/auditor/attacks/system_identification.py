@@ -17,6 +17,7 @@ import numpy as np
 from ...layout import Layout, layout
 from ...view import View
 from ..attack import Attack, Estimate, register
+from ..reading import mixings
 from ..tangents import NAMES, Round, play, said_in, weight_of
 
 Array = np.ndarray
@@ -83,7 +84,7 @@ def _known(view: View) -> Known | None:
     last = min(view.iterations, K + WINDOW)
     if view.wiretap or view.graph.n * d > LARGEST or last - K < 2 * d:
         return None
-    if set(view.costs) != set(view.coalition) or len(view.coalition) == view.graph.n:
+    if set(view.costs) != set(view.coalition) or len(view.coalition) == view.graph.n or not _modelled(view):
         return None
     entries, n, own = layout(view.graph), view.graph.n, list(view.coalition)
     rounds = [_round(view, entries, k, d) for k in range(K, last)]
@@ -99,6 +100,12 @@ def _known(view: View) -> Known | None:
     honest = tuple(i for i in range(n) if i not in own)
     kept = [r for r in rounds if r is not None]
     return Known(entries, honest, kept, H, x, y, (list(heard), edges), np.array(samples))
+
+
+def _modelled(view: View) -> bool:
+    """One mixing a gradient, messages that are numbers, and one's own costs as they are: the recursion that is fitted."""
+    plain = all(m.dtype.kind == "f" for (k, _), m in view.sent.items() if k >= 0)
+    return mixings(view) == 1 and plain and not any("function-masks" in text for text in view.header.get("mechanisms", ()))
 
 
 def _round(view: View, entries: Layout, k: int, d: int) -> Round | None:
