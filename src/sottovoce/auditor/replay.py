@@ -372,23 +372,22 @@ def _say_inside(node: Replay, solved: Solved) -> None:
 
 def _say_factors(book: Book, solved: Solved) -> None:
     """c from p = c a and q = c b, where p, q and a - b are known; then every product with c is a known multiple."""
-    by_factor: dict[int, list[tuple[Affine, float, Affine]]] = {}
-    for product, one, other in book.products:
-        if len(one.terms) == 1 and not one.constant:
-            ((u, factor),) = one.terms.items()
-            by_factor.setdefault(u, []).append((product, factor, other))
-    for u, products in by_factor.items():
+    same: dict[Any, list[tuple[Affine, Affine, Affine]]] = {}
+    for found in book.products:
+        same.setdefault((tuple(found[1].terms.items()), found[1].constant), []).append(found)
+    for products in same.values():
         c = _factor(products, solved)
         if c is not None:
-            done = {id(p) for p, _, _ in products}
-            book.products = [found for found in book.products if id(found[0]) not in done]
-            for product, factor, other in products:
-                book.say(product - other * (factor * c))
+            book.say(products[0][1], c)
+            for product, _, other in products:
+                book.say(product - other * c)
+            gone = {id(product) for product, _, _ in products}
+            book.products = [found for found in book.products if id(found[0]) not in gone]
 
 
-def _factor(products: list[tuple[Affine, float, Affine]], solved: Solved) -> float | None:
-    for (p, f, a), (q, g, b) in itertools.combinations(products[:SAME], 2):
-        turned = solved.value(p * (1 / f) - q * (1 / g)), solved.value(a - b)
+def _factor(products: list[tuple[Affine, Affine, Affine]], solved: Solved) -> float | None:
+    for (p, _, a), (q, _, b) in itertools.combinations(products[:SAME], 2):
+        turned = solved.value(p - q), solved.value(a - b)
         if np.isfinite(turned).all() and abs(turned[1]) > 0:
             return turned[0] / turned[1]
     return None

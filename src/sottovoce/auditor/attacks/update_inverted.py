@@ -21,6 +21,7 @@ from .record_features import features
 from .tail_secants import curvature
 
 Array = np.ndarray
+FEW = 5  # points at which a group is looked at
 
 
 def run(view: View, victim: int) -> list[Estimate]:
@@ -31,7 +32,7 @@ def run(view: View, victim: int) -> list[Estimate]:
         return []
     start = found.solved.array(found.start[victim, :, 0])
     said = [Estimate((victim,), "start", start)] if np.isfinite(start).all() else []
-    return said + of_one(found, victim) + of_group(found, enclosed(view, victim))
+    return said + of_one(found, victim) + _around(view, found, enclosed(view, victim))
 
 
 def parties(view: View) -> int:
@@ -63,17 +64,23 @@ def bent(dx: Array, dg: Array) -> Array | None:
     return curvature(dx[there], dg[there], np.ones(int(there.sum())))
 
 
-def of_group(found: Played, group: tuple[int, ...]) -> list[Estimate]:
-    """The sum of the gradients of a group, where that is fixed and each of its points."""
-    if len(group) < 2:
-        return []
-    members = list(group)
-    x = np.array([found.solved.array(asked.at[members, :, 0]) for asked in found.gradients])
-    g = np.array([found.solved.array(asked.g[members, :, 0].sum(0)) for asked in found.gradients])
-    if not len(g):
-        return []
-    there = np.isfinite(x).all((1, 2)) & np.isfinite(g).all(1)
-    return [Estimate(group, "group-sum", g[there], x[there])] if there.any() else []
+def _around(view: View, found: Played, group: tuple[int, ...]) -> list[Estimate]:
+    """What is said of a group, worked out once for all of its members."""
+    memo: dict[Any, Any] = view.__dict__.setdefault("_groups", {})
+    if group not in memo:
+        memo[group] = of_group(found, list(group)) if len(group) > 1 else []
+    return memo[group]
+
+
+def of_group(found: Played, group: list[int]) -> list[Estimate]:
+    """The sum of the gradients of a group, where that is fixed and each of its points; the first few that were taken."""
+    value, sums = found.solved.array, []
+    for asked in found.gradients[:FEW]:
+        g = value(asked.g[group, :, 0].sum(0))
+        x = value(asked.at[group, :, 0]) if np.isfinite(g).all() else g
+        if np.isfinite(x).all():
+            sums.append((g, x))
+    return [Estimate(tuple(group), "group-sum", np.array([g for g, _ in sums]), np.array([x for _, x in sums]))] if sums else []
 
 
 def control() -> tuple[Any, int, Any]:
