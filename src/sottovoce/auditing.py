@@ -95,10 +95,9 @@ def audit_transcript(
     verdicts = tuple(v for adversary in adversaries for v in judge.verdicts(adversary))
     if worlds is not None:
         _write_worlds(found, verdicts, Path(worlds))
-    opens = transcript.header.get("opens", "")
     return Report(
-        verdicts=verdicts, assumptions=assumptions(transcript, truth, told), public=tuple(public(graph, opens)),
-        facts=facts_of(transcript, graph) | {"adversaries": len(adversaries)}, attacks=gallery(), advice=(),
+        verdicts=verdicts, assumptions=assumptions(transcript, truth, told), public=tuple(public(transcript)),
+        facts=facts_of(transcript, graph) | {"adversaries": len(adversaries)}, attacks=gallery(transcript.header), advice=(),
     )  # fmt: skip
 
 

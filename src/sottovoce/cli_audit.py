@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .auditor import names, words
-from .auditor.attack import ASSETS
 from .auditor.report import Report
 from .auditor.verdict import Verdict
 
@@ -36,9 +35,10 @@ def show(console: Console, report: Report) -> None:
 def _matrix(console: Console, report: Report, labels: list[str]) -> None:
     cases = words.worst_cases(report.verdicts)
     nodes = sorted({node for node, _ in cases})
-    table = _table("node", *(f"{asset.replace('along-the-way', 'on its way')}" for asset in ASSETS))
+    assets = words.assets(report)
+    table = _table("node", *(f"{asset.replace('along-the-way', 'on its way')}" for asset in assets))
     for node in nodes[:NODES]:
-        table.add_row(labels[node][:14], *(_cell(cases.get((node, asset)), labels) for asset in ASSETS))
+        table.add_row(labels[node][:14], *(_cell(cases.get((node, asset)), labels) for asset in assets))
     console.print(table)
     if len(nodes) > NODES:
         console.print(f"and {len(nodes) - NODES} nodes more; --html and --json show all\n", style="dim")

@@ -171,6 +171,8 @@ def written(task: Any, played: Any) -> Transcript:
         "runs": [int(r) for r in task.runs],
         "seed": task.seed,
     }
+    if task.problem.values is not None:
+        header["values"] = True  # nodes hold numbers that are averaged or added up
     if task.helpers:
         header["helpers"] = task.helpers  # the last nodes of the graph
     sequence = task.sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,12 @@ from ..errors import ParameterError
 from ..view import Truth, View
 
 Array = np.ndarray
-ASSETS = ("offset", "curvature", "along-the-way", "record", "group-sum", "start")
+ASSETS = ("offset", "curvature", "along-the-way", "record", "group-sum", "start", "value")
+
+
+def assets_of(header: Mapping[str, Any]) -> tuple[str, ...]:
+    """What there is to be read: a value only where nodes hold one."""
+    return tuple(asset for asset in ASSETS if asset != "value" or header.get("values"))
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Estimate:
     record         the features of a single record: value (d,), up_to "sign"
     group-sum      the sum of the gradients of `nodes`, each at its own point: value (m, d), at (m, len(nodes), d)
     start          x^0: value (d,)
+    value          what a node contributes to a mean or a sum, or the sum over `nodes`: value (d,)
     """
 
     nodes: tuple[int, ...]
@@ -64,6 +70,7 @@ class Attack:
     run: Callable[[View, int], list[Estimate]]  # (view, victim) -> estimates, [] where it cannot say anything
     control: Callable[[], tuple[Any, int, Any]]  # -> (view, victim, truth) that it must read
     measure: Callable[[View, int], Measured | None] = lambda view, victim: None  # (view, victim) -> bits, where it has no estimate
+    serves: Callable[[Mapping[str, Any]], bool] = lambda header: True  # whether it is about such a method at all; else not tried
 
 
 _ATTACKS: dict[str, Attack] = {}
@@ -101,6 +108,8 @@ def truth_for(estimate: Estimate, truth: Truth) -> Array:
     problem, d = truth.problem, truth.problem.d
     if estimate.asset == "start":
         return np.asarray(truth.states[-1]["x"])[estimate.nodes[0], :, 0]
+    if estimate.asset == "value":
+        return np.asarray(problem.values)[list(estimate.nodes)].sum(0)
     if estimate.asset == "curvature":
         return problem.hessian(problem.optimum)[list(estimate.nodes)].sum(0)
     if estimate.asset == "record":

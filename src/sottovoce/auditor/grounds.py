@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..graph import Graph
+from ..registry import algorithms
 from ..transcript import Transcript
 from ..version import __version__
 from ..view import Truth
@@ -19,6 +20,7 @@ WEIGHTS = ("R", "A", "C", "B", "W")
 TOLD = {"low": float, "high": float, "integer": bool}  # what side information may say of every node's values
 CURIOUS = "the curious follow the protocol and keep everything they see (honest but curious); they do not deviate from it"
 KNOWN = "each coalition knows its own costs, states and draws, the messages on its edges, the graph, the method and its laws"
+OPEN = "known to all"
 PARTS = f"a coalition of more than {WHOLE} is asked through each member and all together, not through every part of it"
 DEPLOYED = "a deployed run was audited: its draws came from the operating system"
 REHEARSED = "a rehearsal was audited: its draws come from a simulation seed, which a deployment does not have"
@@ -42,23 +44,38 @@ def checked(told: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def assumptions(transcript: Transcript, truth: Truth | None, told: Mapping[str, Any]) -> tuple[str, ...]:
     """What the verdicts rest on."""
-    K, beforehand = transcript.header["settled"], ", ".join(f"{name} = {value}" for name, value in told.items())
+    beforehand = ", ".join(f"{name} = {value}" for name, value in told.items())
     return (
         CURIOUS,
         KNOWN,
         *([f"and of every value beforehand: {beforehand}"] if told else []),
-        f"weights and stepsizes from iteration {K} on are {_late_weights(transcript, K)}",
+        *_weights(transcript),
         PARTS,
         REHEARSED if transcript.header["kind"] == "simulation" else DEPLOYED,
         FORETOLD if truth is None else SCORED,
     )
 
 
-def _late_weights(transcript: Transcript, K: int) -> str:
-    late = {d.known for (name, k), d in transcript.draws.items() if k >= K and name in WEIGHTS}
+def tracks(transcript: Transcript) -> bool:
+    """Whether it is gradient tracking, of which the paper speaks."""
+    return {"R", "A", "C", "B"} <= set(transcript.header["parameters"])
+
+
+def _weights(transcript: Transcript) -> list[str]:
+    """Who is taken to know weights and stepsizes, for a method that has them."""
+    K, known = transcript.header["settled"], _late_weights(transcript)
+    if tracks(transcript):
+        return [f"weights and stepsizes from iteration {K} on are {known}{', as the paper assumes' * (known == OPEN)}"]
+    if not {name for name, _ in transcript.draws} & set(WEIGHTS):
+        return []
+    return [f"weights{f' from iteration {K} on' * (K > 0)} are {known}"]
+
+
+def _late_weights(transcript: Transcript) -> str:
+    late = {d.known for (name, k), d in transcript.draws.items() if k >= transcript.header["settled"] and name in WEIGHTS}
     if not late:
         return "not in the transcript, hence not taken to be known to anybody"
-    return "known to all, as the paper assumes" if late == {"all"} else "known to their owners only"
+    return OPEN if late == {"all"} else "known to their owners only"
 
 
 def facts_of(transcript: Transcript, graph: Graph) -> dict[str, Any]:
@@ -72,17 +89,36 @@ def facts_of(transcript: Transcript, graph: Graph) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def gallery() -> tuple[dict[str, str], ...]:
-    """The attacks that are tried."""
-    return tuple({"id": a.id, "name": a.name, "uses": a.uses, "idea": a.idea, "metric": a.metric} for a in attacks().values())
+def gallery(header: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
+    """The attacks that are tried on such a method."""
+    tried = [a for a in attacks().values() if a.serves(header)]
+    return tuple({"id": a.id, "name": a.name, "uses": a.uses, "idea": a.idea, "metric": a.metric} for a in tried)
 
 
-def public(graph: Graph, opens: str = "") -> list[str]:
+def public(transcript: Transcript) -> list[str]:
     """What everybody learns by design: what the method opens, and what no method hides."""
+    opens, n = transcript.header.get("opens", ""), transcript.graph.n - transcript.header.get("helpers", 0)
     return [
         *([f"{opens}: the method opens it to all, so every coalition has the sum over the honest"] if opens else []),
+        *_result(transcript),
+        f"who can send to whom, the method, its parameters and laws{_weights_told(transcript)}",
+        f"how many parties there are ({n}) and how many numbers a message has",
+    ]
+
+
+def _result(transcript: Transcript) -> list[str]:
+    """What a run is for, and what follows from it."""
+    method = algorithms().get(transcript.header["algorithm"])
+    if method is not None and not method.minimises:
+        what = "the mean of all values, hence" if method.averages else "the result, hence"
+        return [f"{what} the sum of everybody else's values together"]
+    return [
         "the optimum x* and the late iterates, which are near it",
         "the sum of all gradients (it vanishes at x*), hence the gradient at x* of everybody else together",
-        "who can send to whom, the method, its parameters and laws, and from K on the weights, as the paper assumes",
-        f"how many parties there are ({graph.n}) and how many numbers a message has",
     ]
+
+
+def _weights_told(transcript: Transcript) -> str:
+    if _late_weights(transcript) != OPEN:
+        return ""
+    return ", and from K on the weights, as the paper assumes" if tracks(transcript) else ", and the weights"

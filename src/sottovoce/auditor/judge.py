@@ -10,8 +10,9 @@ from typing import Any
 
 from ..graph import Graph
 from ..view import Truth, View
-from .attack import ASSETS, Attack, Estimate, attacks, error_of
+from .attack import Attack, Estimate, assets_of, attacks, error_of
 from .heldout import error_ahead, parted
+from .reading import tracking
 from .theorems import standing, standing_wiretap
 from .verdict import Verdict, strongest, word_for
 
@@ -20,6 +21,7 @@ Readings = dict[tuple[int, str], list[Verdict]]
 Beside = dict[tuple[int, str], dict[str, Any]]  # what stands beside a verdict: bits that are no estimate
 Witness = Callable[[int, tuple[int, ...]], dict[str, Any] | None]
 AFFINE = "offset"  # what a witness can speak of: a constant shift of one gradient
+SHARED = "value"  # and where sums are opened, of one value
 WHOLE = 4  # members up to which a coalition is asked through all of its subsets; beyond, through each member and all together
 
 
@@ -43,7 +45,8 @@ class Judge:
                 joined.setdefault(key, []).extend(_by(part, adversary, v) for v in found)
         for victim in self.victims:
             if isinstance(adversary, str) or victim not in adversary:
-                yield from (self._decided(joined, beside, victim, asset, adversary) for asset in ASSETS)
+                assets = assets_of(self.view_of(adversary).header)
+                yield from (self._decided(joined, beside, victim, asset, adversary) for asset in assets)
 
     def _readings(self, adversary: Adversary) -> tuple[Readings, Beside]:
         """What the attacks read from a view, scored, and what they measured."""
@@ -51,7 +54,7 @@ class Judge:
         readings: Readings = {}
         beside: Beside = {}
         for victim in (v for v in self.victims if v not in view.coalition):
-            for attack in self.gallery:
+            for attack in (a for a in self.gallery if a.serves(view.header)):
                 for asset, word, evidence in self._read(view, victim, attack):
                     readings.setdefault((victim, asset), []).append(Verdict(victim, asset, adversary, word, evidence))
                 if (measured := attack.measure(view, victim)) is not None:
@@ -95,15 +98,16 @@ class Judge:
     def _decided(self, readings: Readings, beside: Beside, victim: int, asset: str, adversary: Adversary) -> Verdict:
         if (victim, asset) in readings:
             return strongest(readings[victim, asset])
-        told = beside.get((victim, asset), {})
-        if asset != AFFINE:
-            return Verdict(victim, asset, adversary, "NOT DECIDED", dict(told))
-        if self.view_of(adversary).header.get("opens"):  # the paper's theorems speak of other methods
+        told, view = beside.get((victim, asset), {}), self.view_of(adversary)
+        opens = bool(view.header.get("opens"))
+        if opens and asset in (AFFINE, SHARED):  # the paper's theorems speak of other methods
             evidence = self.witness(victim, () if isinstance(adversary, str) else adversary)
             word = "NOT DECIDED" if evidence is None else "WITNESSED"
             return Verdict(victim, asset, adversary, word, {**told, **(evidence or {})})
+        if asset != AFFINE or not tracking(view):
+            return Verdict(victim, asset, adversary, "NOT DECIDED", dict(told))
         if isinstance(adversary, str):
-            sealed = self.view_of(adversary).wire  # the theorem speaks of links in the clear
+            sealed = view.wire  # the theorem speaks of links in the clear
             text = {} if sealed else {"text": standing_wiretap(self.graph, victim).equation}
             return Verdict(victim, asset, adversary, "NOT DECIDED", {**told, **text})
         stands = standing(self.graph, victim, frozenset(adversary))

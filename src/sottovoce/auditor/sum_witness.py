@@ -34,7 +34,7 @@ def sum_witness(transcript: Transcript, victim: int, coalition: Iterable[int], d
     return {
         "delta": delta.tolist(), "neighbour": int(r if s == victim else s), "case": "I" if s == victim else "II",
         "difference": difference, "log_likelihood_ratio": 0.0,
-        "text": "another gradient, shifted by a constant, gives the same words on all links, and is as likely",
+        "text": "another share, shifted by a constant, gives the same words on all links, and is as likely",
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ MEANING = {
     "READ UP TO": "The same, but only up to a sign or a scale, or only as the sum over several nodes.",
     "NARROWED": "An attack came closer than the declared prior by at least one bit a number.",
     "NOT DECIDED": "Neither an attack nor another world settles it. That no attack succeeded is not protection.",
-    "WITNESSED": "With a gradient shifted by a constant the adversary sees the same: that other world was built and replayed.",
+    "WITNESSED": "With a gradient (or a value) shifted by a constant the adversary sees the same: that other world was built and replayed.",
 }
 ABOUT = {
     "offset": "the gradient of its cost at one point; with the curvature, it gives a quadratic cost whole, up to a constant",
@@ -27,6 +27,7 @@ ABOUT = {
     "record": "the features of a record, where it has a single one",
     "group-sum": "the sum of its gradient and those of others, the smallest such group that was read",
     "start": "the point x^0 that it started from",
+    "value": "what it contributes to a mean or a sum",
 }
 NOUN = {
     "offset": "the gradient of {node}'s cost at one point",
@@ -35,6 +36,7 @@ NOUN = {
     "record": "the features of {node}'s only record",
     "group-sum": "a sum of gradients that {node}'s is part of",
     "start": "the point that {node} started from",
+    "value": "{node}'s value",
 }
 MEANS = {"curvature": ", which for least squares is the second moments of its records"}  # to those who read it
 SENTENCE = {
@@ -169,6 +171,11 @@ def _outright(report: Outcome, nodes: Sequence[int]) -> str:
         return " Nothing was read outright; what is left undecided is not protected by that."
     whom = f"each of the {len(nodes)} nodes" if len(read) == len(nodes) > 1 else node_names(read, labels_of(report))
     return f" Of {whom} something is read outright."
+
+
+def assets(report: Outcome) -> list[str]:
+    """The assets that there are verdicts on, in that order."""
+    return sorted({v.asset for v in report.verdicts}, key=rank)
 
 
 def rank(asset: str) -> int:

@@ -55,7 +55,7 @@ class MessageNoise(Layer):
 
     def _noisy(self, v: Values, owner: str) -> Values:
         chosen = law(self.options.law, self.options.scale)
-        plain = lambda part: part.dtype.kind != "f"
+        plain = lambda part: part.dtype.kind in "iu"  # words and bytes
         return each(lambda part: part if plain(part) else part + self.inner.draw(chosen, like=part, known="me", each=owner), v)
 
 

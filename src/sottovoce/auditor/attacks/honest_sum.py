@@ -27,7 +27,10 @@ def run(view: View, victim: int) -> list[Estimate]:
         return []
     if found[0].at is None:  # values that are averaged: the cost is |x - v|^2 / 2, its gradient at the origin -v
         nodes = found[0].nodes
-        return gradients(nodes, -found[0].sums[None, :d], np.zeros((1, d))) if len(found[0].sums) == d else []
+        if len(found[0].sums) != d:
+            return []
+        values = [Estimate(nodes, "value", found[0].sums)] if view.header.get("values") else []
+        return gradients(nodes, -found[0].sums[None, :d], np.zeros((1, d))) + values
     there = [o for o in found if o.at is not None]
     nodes, g, x = there[0].nodes, np.array([o.sums[-d:] for o in there]), np.array([o.at for o in there])
     return gradients(nodes, g, x) + (curvature(there[-1], d) if len(there[-1].sums) > d else bent(nodes, g, x))
@@ -72,7 +75,7 @@ register(
     Attack(
         name="honest-sum",
         id="A30",
-        assets=("offset", "curvature", "along-the-way", "record", "group-sum"),
+        assets=("offset", "curvature", "along-the-way", "record", "group-sum", "value"),
         uses="what a method opens to everybody, and the coalition's own shares; masked words and masks where it parts the honest",
         idea="What was opened, less what the coalition put in, is the sum over the honest. Where the coalition parts them, masked\n"
         "words add up group by group: masks inside a group cancel, and those on its border are known.",
