@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import StoreError
 from .log import Log, read
 
-SMALL, GROWTH = 1 << 20, 4  # a log is written anew when it has more bytes than this, and so many times what it began with
+SMALL, GROWTH = 1 << 20, 8  # a log is written anew when it has more bytes than this, and so many times what it began with
 
 
 class Store:
