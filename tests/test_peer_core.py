@@ -575,7 +575,7 @@ def test_an_old_copy_of_a_store_draws_nothing_anew(tmp_path):
 
 
 def test_fuzzed_frames_crash_nothing_and_change_nothing():
-    """A hundred thousand; `python -m bench.fuzz` does a million."""
+    """A hundred thousand; `python -m bench.soak` does a million."""
     sender, receiver, asks, answer = protocols(roster_of(task_of("ab", 20)))
     receiver.came(0, answer.frame)
     receiver.came(0, changed(answer.frame, phase=1))

@@ -79,7 +79,7 @@ class Log:
 
     def sync(self) -> None:
         if self.durable:
-            os.fdatasync(self.file)
+            getattr(os, "fdatasync", os.fsync)(self.file)  # not every system has the lighter one
 
     def _put(self, pieces: list[Any], at: int) -> None:
         written, wanted = os.pwritev(self.file, pieces, at), sum(map(len, pieces))
