@@ -11,6 +11,7 @@ import re
 import runpy
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -540,13 +541,67 @@ def test_a_node_in_asynchronous_code_and_one_identity_once(tmp_path):
         next(Node(folder / "node-0").run())
 
 
+def test_who_leaves_a_run_in_asynchronous_code_is_not_kept_waiting(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), iterations=50)
+
+    async def some(name, enough):
+        async for k, _ in sv.Node(folder / name):
+            if k >= enough:
+                return True
+        return False
+
+    async def both():
+        return await asyncio.wait_for(asyncio.gather(some("node-0", 5), some("node-1", 5)), nodes.PATIENCE)
+
+    assert asyncio.run(both()) == [True, True]
+    assert asyncio.run(asyncio.wait_for(some("node-0", 4), nodes.PATIENCE))  # it goes on where it was, alone
+
+
+def test_a_copy_of_a_node_does_not_run_beside_it(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2))
+    shutil.copytree(folder, tmp_path / "copy")
+    running = Node(folder / "node-0").run()
+    assert next(running)[0] == 0
+    with pytest.raises(IdentityError, match="runs already, at"):
+        next(Node(tmp_path / "copy" / "node-0").run())
+    running.close()
+
+
+def test_a_port_that_is_taken_is_said(tmp_path):
+    folder = tmp_path / "two"
+    facts = federation(folder, sv.graphs.cycle(2))
+    with socket.create_server(("127.0.0.1", int(facts.members[0].address.rpartition(":")[2]))) as taken:
+        taken.settimeout(0)
+        with pytest.raises(SottovoceError, match=r"cannot listen on 127\.0\.0\.1"):
+            next(Node(folder / "node-0").run())
+
+
+def test_ctrl_c_is_said_and_loses_nothing(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2))
+    command = [sys.executable, "-m", "sottovoce", "node", str(folder / "node-0")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert until(lambda: (folder / "node-0" / "store" / "store").exists())
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=nodes.PATIENCE)
+        assert process.returncode == 130
+        assert "goes on from there" in said
+    assert next(Node(folder / "node-0").run())[0] == 0
+
+
 def test_two_processes_of_one_identity_are_refused_and_a_run_that_is_left_goes_on(tmp_path):
     folder = tmp_path / "two"
     federation(folder, sv.graphs.cycle(2), iterations=10)
     running = Node(folder / "node-0").run()
     assert next(running)[0] == 0
-    with pytest.raises(StoreError, match="another process"):
+    with pytest.raises(IdentityError, match="runs already"):
         next(Node(folder / "node-0").run())
+    hidden = Node(folder / "node-0")
+    hidden._check_alone = lambda: None  # as where the address cannot be dialled from here
+    with pytest.raises(StoreError, match="another process"):
+        next(hidden.run())
     running.close()
     again = Node(folder / "node-0").run()
     assert next(again)[0] == 0

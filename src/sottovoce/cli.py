@@ -195,7 +195,11 @@ def node(file: str = "node.toml", /, *, deadline: float | None = None, json: Jso
     from . import cli_nodes as nodes
     from .cli_views import show
 
-    show(nodes.node(file, deadline, json), nodes.show_node, json)
+    try:
+        facts = nodes.node(file, deadline, json)
+    except nodes.Stopped as error:
+        return _fail(str(error), 130)
+    show(facts, nodes.show_node, json)
     return 0
 
 
