@@ -8,7 +8,7 @@ demo: .venv/.demo            ## five real processes over mutual TLS, each killed
 	$(BIN)/sottovoce demo
 
 test: .venv/.test            ## the test suite, under ten minutes on two cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/.check          ## lint, types, who may import whom
 	$(BIN)/ruff check src tests bench

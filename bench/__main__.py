@@ -17,7 +17,9 @@ from pathlib import Path
 from .measure import machine
 from .report import Row, table, write
 
-FIGURES = ("repetitions", "process", "ring", "sparse", "memory", "recording", "compiling", "nodes")
+FIGURES = (
+    "repetitions", "process", "ring", "sparse", "memory", "recording", "compiling", "auditing", "encryption", "sums", "nodes",
+)
 ON_REQUEST = ("accelerator",)  # needs a machine that has one
 
 

@@ -25,8 +25,9 @@ def test_links_between_pages_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_generated_page_is_up_to_date():
+def test_the_generated_pages_are_up_to_date():
     spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "tools" / "generate_docs.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.PAGE.read_text() == module.page(), "run `make docs`"
+    assert module.CLAIMS.read_text() == module.claims(), "run `make docs`"

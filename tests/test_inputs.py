@@ -73,6 +73,8 @@ def test_mechanisms_that_are_none(bad):
 @pytest.mark.parametrize("name", ["iterations", "every", "runs"])
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "10", None, True, NAN])
 def test_counts(name, bad):
+    if (name, bad) == ("iterations", None):
+        return  # as many as the method needs
     refused(ParameterError, f"{name} must be", **{name: bad})
 
 

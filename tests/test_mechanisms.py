@@ -17,6 +17,7 @@ from sottovoce.simulate.task import prepare
 from sottovoce.view import view_of
 
 P = sv.problems.estimation(n=5, d=2, s=3, scale=0.5, seed=0)
+MEAN = sv.problems.average(np.random.default_rng(5).normal(size=(5, 2)))
 B = sv.graphs.paper_b()
 TWO_WAY = sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)])
 TURNS = sv.GraphSequence([sv.Graph(5, sv.graphs.paper_b().edges[i::2]) for i in range(2)])
@@ -55,7 +56,8 @@ TALKATIVE = sv.Algorithm(
 
 def played(method, graph=B, backend="eager", **given):
     given = {"stepsize": 0.02, "iterations": 60, "runs": 2, "record": True, **given}
-    return sv.run(method, P, graph, backend=backend, **given)
+    problem = P if sv.registry.algorithm(method).minimises else MEAN
+    return sv.run(method, problem, graph, backend=backend, **given)
 
 
 def of_threads(method, graph=B, mechanisms=(), iterations=60, **given):

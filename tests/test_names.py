@@ -11,12 +11,12 @@ import types
 import sottovoce as sv
 
 NAMES = {
-    "Algorithm", "Graph", "GraphSequence", "Mechanism", "Parameter", "Problem", "Report", "Result", "Transcript", "View",
-    "audit", "audit_transcript",
-    "columns", "compare", "doubly", "errors", "graphs", "mechanism", "problems", "register", "registry", "rows", "run",
-    "stepsize",
+    "Algorithm", "Ball", "Box", "Graph", "GraphSequence", "MaskBook", "Mechanism", "Parameter", "Problem", "Report",
+    "Result", "Transcript", "View", "accountant", "audit", "audit_transcript", "average", "columns", "compare",
+    "doubly", "errors", "graphs", "mechanism", "problems", "protection", "register", "registry", "reproduce", "rows",
+    "run", "solve", "standardise", "stepsize",
 }  # fmt: skip
-MODULES = {"errors", "graphs", "problems", "registry"}  # of the submodules, those that are meant to be used
+MODULES = {"accountant", "errors", "graphs", "problems", "registry"}  # of the submodules, those that are meant to be used
 
 
 def python(code, *flags):
@@ -57,10 +57,14 @@ def test_importing_is_light():
 
 
 def test_importing_is_quick():
-    code = (
-        "import time, numpy; began = time.perf_counter(); import sottovoce; print(time.perf_counter() - began)"
-    )  # fmt: skip
-    assert min(float(python(code)) for _ in range(3)) < 0.2
+    """A fifth of a second on a quiet machine (`make bench` measures it); here, against NumPy's own import in the same process."""
+    code = """
+import time
+began = time.process_time(); import numpy
+between = time.process_time(); import sottovoce
+print((time.process_time() - between) / (between - began))
+"""
+    assert min(float(python(code)) for _ in range(3)) < 3
 
 
 def test_a_small_run_imports_no_compiler():

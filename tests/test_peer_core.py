@@ -20,7 +20,7 @@ from sottovoce.peer.draws import NodeDraws
 from sottovoce.peer.frame import HEADER_BYTES, MOVING, QUESTION_BYTES, WHERE, WHO, Frames, Question, limit
 from sottovoce.peer.loop import Loop, Watch
 from sottovoce.peer.memory import MemoryLink, Network
-from sottovoce.peer.plan import agreed
+from sottovoce.peer.plan import agreed, planned
 from sottovoce.peer.protocol import Protocol
 from sottovoce.peer.replay import Wait
 from sottovoce.peer.roster import Roster
@@ -30,6 +30,7 @@ from sottovoce.simulate.task import prepare
 
 P = sv.problems.estimation(n=5, d=2, s=3, scale=0.5, seed=0)
 DIGRAPH = sv.Graph(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 0), (1, 3), (2, 0)])  # irregular
+TWO_WAY = sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)])
 SEQUENCE = sv.GraphSequence([sv.Graph(5, DIGRAPH.edges[i::2]) for i in range(2)])
 KEY = bytes(range(32))
 PLACES = ("append", "written", "committed", "ask", "answer", "folder")  # where a node may be killed
@@ -236,11 +237,26 @@ def test_the_same_trajectory_as_the_simulation(tmp_path, name):
         ("private-gradient-tracking", DIGRAPH, {"late": "fixed"}),
         ("gradient-tracking", DIGRAPH, {"R": "paper", "C": "paper", "mechanisms": ("secret-late-weights",)}),
         ("gradient-tracking", DIGRAPH, {"stepsize": [0.01, 0.015, 0.02, 0.025, 0.03]}),
-        ("dgd", sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)]), {}),
+        ("dgd", TWO_WAY, {}),
+        ("paillier-admm", TWO_WAY, {"mode": "encrypted", "key_bits": 256, "weak_keys": True}),
     ],
 )
 def test_sequences_fixed_weights_mechanisms_and_own_stepsizes_too(tmp_path, name, graph, options):
     compare(tmp_path, task_of(name, 12, graph, **options), lose=0.1, double=0.1, end=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "mechanisms", "words"),
+    [
+        ("two-servers", (), "asks for 2 helper nodes, and a federation consists of its parties alone"),
+        ("ab", (("paillier-links", (("key_bits", 256), ("weak_keys", True))),), "links is for simulation only: .* leave it out"),
+        ("paillier", (), "paillier is for simulation only: .* give mode='encrypted'"),
+    ],
+)
+def test_what_only_a_simulation_plays(name, mechanisms, words):
+    roster = replace(roster_of(task_of("ab", 5, TWO_WAY)), algorithm=name, parameters=(), mechanisms=mechanisms)
+    with pytest.raises(sv.errors.ParameterError, match=words):
+        planned(roster, cost_of(0))
 
 
 # kills -----------------------------------------------------------------------------------------------------------------

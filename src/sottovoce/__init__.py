@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from . import accountant as accountant
 from . import errors as errors
 from . import graphs as graphs
 from . import problems as problems
@@ -19,8 +20,12 @@ from . import registry as registry
 from .auditing import audit as audit
 from .auditing import audit_transcript as audit_transcript
 from .auditor.report import Report as Report
+from .averaging import average as average
 from .graph import Graph as Graph
+from .masks import MaskBook as MaskBook
+from .paper.reproduce import reproduce as reproduce
 from .problem import Problem as Problem
+from .protection import protection as protection
 from .registry import Algorithm as Algorithm
 from .registry import Mechanism as Mechanism
 from .registry import Parameter as Parameter
@@ -32,7 +37,11 @@ from .registry import rows as rows
 from .run import compare as compare
 from .run import run as run
 from .sequence import GraphSequence as GraphSequence
+from .sets import Ball as Ball
+from .sets import Box as Box
 from .simulate.result import Result as Result
+from .solving import solve as solve
+from .standardising import standardise as standardise
 from .stepsize import stepsize as stepsize
 from .transcript import Transcript as Transcript
 from .version import __version__ as __version__

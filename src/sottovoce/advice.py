@@ -1,7 +1,7 @@
 """The least changes that lift a verdict: each is tried and audited again before it is said.
 
 Tried, the least first: links that are sealed (against a wire-tapper); a random start of one iteration; an edge to somebody who is
-not among the curious; late weights that stay secret.
+not among the curious; late weights that stay secret. Where a method opens sums, such an edge, and noise on the sums.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from .auditor.report import Report
 from .auditor.verdict import Verdict
 from .errors import SottovoceError
 from .graph import Graph
+from .registry import algorithm
 
 WORST = ("READ", "READ UP TO", "NARROWED")
+NOISE = "calibrated-noise"
 SECRET = "secret-late-weights:each=coordinate"
 
 
@@ -36,12 +38,12 @@ def advice_for(
     """For the worst verdict on each asset, the least change that lifts it; what none of them lifts is said too."""
     if not isinstance(graph, Graph):
         return ()
-    said = []
+    said, labels = [], (*graph.labels, *(f"helper {h}" for h in range(algorithm(method).helpers)))
     for verdict in _one_of_each(report):
-        whom, who = node_name(verdict.node, graph.labels), adversary_name(verdict.adversary, graph.labels)
+        whom, who = node_name(verdict.node, labels), adversary_name(verdict.adversary, labels)
         what = f"{verdict.asset} of {whom} against {who}"
         tried = []
-        for proposal in _proposals(verdict, graph, played):
+        for proposal in _proposals(verdict, graph, played, bool(algorithm(method).opens)):
             now = _again(proposal, verdict, audit, method, problem, graph, played)
             if now is not None and now.protection > verdict.protection:
                 said.append(f"{what}: {proposal.text} turns {verdict.verdict} into {now.verdict}")
@@ -62,24 +64,34 @@ def _one_of_each(report: Report) -> Iterator[Verdict]:
             yield verdict
 
 
-def _proposals(verdict: Verdict, graph: Graph, played: dict[str, Any]) -> Iterator[Proposal]:
+def _proposals(verdict: Verdict, graph: Graph, played: dict[str, Any], opens: bool) -> Iterator[Proposal]:
     have = {applied.mechanism.name for applied in played["mechanisms"]}
     if isinstance(verdict.adversary, str):
         if "encrypted-links" not in have:
             yield Proposal("sealing the links (mechanism encrypted-links)", ("encrypted-links",))
         return
+    if opens:
+        yield from _joined(graph, verdict)
+        if NOISE not in have:
+            yield Proposal(f"noise on the sums (mechanism {NOISE}, with the sensitivity of a record)", (NOISE,))
+        return
     if played.get("K") == 0:
         yield Proposal("a random start (K=1)", parameters={"K": 1})
     elif "K" not in played and "random-start" not in have:
         yield Proposal("a random start (mechanism random-start:K=1)", ("random-start:K=1",))
+    yield from _joined(graph, verdict)
+    if "secret-late-weights" not in have:
+        yield Proposal(f"late weights that stay secret (mechanism {SECRET})", (SECRET,))
+
+
+def _joined(graph: Graph, verdict: Verdict) -> Iterator[Proposal]:
+    """An edge to somebody honest."""
     other = _stranger(graph, verdict)
     if other is not None:
         a, b = verdict.node, other
         ends = " and ".join(str(graph.labels[i]) for i in (a, b))
         wider = Graph(graph.n, [*graph.edges, (a, b), (b, a)], labels=graph.labels)
         yield Proposal(f"an edge both ways between {ends}", graph=wider)
-    if "secret-late-weights" not in have:
-        yield Proposal(f"late weights that stay secret (mechanism {SECRET})", (SECRET,))
 
 
 def _stranger(graph: Graph, verdict: Verdict) -> int | None:

@@ -26,16 +26,19 @@ from .errors import ParameterError
 from .graph import Graph
 from .problem import Problem
 from .registry import Algorithm, algorithm
-from .run import run
+from .run import run, usual
 from .sequence import as_graph
+from .simulate.helpers import joined
 from .simulate.task import applied
 from .transcript import Transcript
 from .view import WIRE, Truth, View, truth_of, view_of
 
+ITERATIONS = 300  # of a rehearsal, unless the method takes fewer
+
 
 def audit(
     method: str | Algorithm, /, problem: Problem, graph: Any, *, curious: Any = None, wiretap: bool = False, victims: Any = None,
-    mechanisms: Any = (), stepsize: Any = "auto", iterations: int = 300, x0: Any = None, runs: Any = 1, seed: int = 0,
+    mechanisms: Any = (), stepsize: Any = "auto", iterations: int | None = None, x0: Any = None, runs: Any = 1, seed: int = 0,
     side_information: Mapping[str, Any] | None = None, at_most: int | None = None, advise: bool = True,
     worlds: str | Path | None = None, **parameters: Any,
 ) -> Report:  # fmt: skip
@@ -47,8 +50,14 @@ def audit(
     side_information   what the curious know beforehand of every value: {"low": 0, "high": 1, "integer": True}
     advise             try the least changes that could lift the worst verdicts, audit each again, and say what they are worth
     worlds             a folder for the two worlds of every witness, side by side
-    The other options are those of `run`. The rehearsal uses a simulation seed, and the report says so.
+    The other options are those of `run`; 300 iterations, or as many as the method takes, unless given. The rehearsal uses a
+    simulation seed, and the report says so.
     """
+    method = algorithm(method)
+    if isinstance(network := as_graph(graph), Graph):
+        everybody = joined(network, method.helpers, False)  # a helper may be curious too
+        asked(everybody, network.n, curious, at_most, victims)  # refused before anything is played
+    iterations = usual(method, iterations, ITERATIONS)
     result = run(
         method, problem, graph, stepsize=stepsize, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
         record=True, x0=x0, **parameters,
@@ -63,8 +72,8 @@ def audit(
         "seed": seed, "side_information": side_information, **parameters,
     }  # fmt: skip
     report.facts.update(seed=seed, iterations=result.iterations, error=float(np.median(result.final)), problem=repr(problem))
-    report.facts["leaks"] = algorithm(method).leaks
-    report = with_commands(report, functools.partial(_call, algorithm(method).name, played), seed)
+    report.facts["leaks"] = method.leaks
+    report = with_commands(report, functools.partial(_call, method.name, played), seed)
     if advise:
         report = replace(report, advice=advice_for(report, audit, method, problem, as_graph(graph), played))
     return report
@@ -78,18 +87,27 @@ def audit_transcript(
     """The same for a recorded run. Where nobody knows the truth, READ means that held-back messages were foretold."""
     graph, told = transcript.graph, checked(side_information)
     truth = truth_of(transcript) if truth is None else truth
-    adversaries: list[Adversary] = [tuple(sorted(c)) for c in coalitions(graph, curious, at_most)] if curious != [] else []
-    adversaries += [WIRE] * wiretap
-    watched = list(range(graph.n)) if victims is None else _victims(graph, victims)
+    parties = graph.n - transcript.header.get("helpers", 0)
+    groups, watched = asked(graph, parties, curious, at_most, victims)
+    adversaries: list[Adversary] = [*groups, *[WIRE] * wiretap]
     found = Witnesses(transcript)
     judge = Judge(functools.cache(lambda who: _view(transcript, who, told)), truth, graph, watched, found.evidence)
     verdicts = tuple(v for adversary in adversaries for v in judge.verdicts(adversary))
     if worlds is not None:
         _write_worlds(found, verdicts, Path(worlds))
+    opens = transcript.header.get("opens", "")
     return Report(
-        verdicts=verdicts, assumptions=assumptions(transcript, truth, told), public=tuple(public(graph)),
+        verdicts=verdicts, assumptions=assumptions(transcript, truth, told), public=tuple(public(graph, opens)),
         facts=facts_of(transcript, graph) | {"adversaries": len(adversaries)}, attacks=gallery(), advice=(),
     )  # fmt: skip
+
+
+def asked(
+    graph: Graph, parties: int, curious: Any, at_most: int | None, victims: Any
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Who looks, and at whom; the nodes beyond the parties are helpers, who may look but have nothing to hide."""
+    groups = [tuple(sorted(c)) for c in coalitions(graph, curious, at_most)] if curious != [] else []
+    return groups, list(range(parties)) if victims is None else _victims(graph, parties, victims)
 
 
 def _view(transcript: Transcript, who: Adversary, told: dict[str, Any]) -> View:
@@ -134,9 +152,9 @@ def _write_worlds(found: Witnesses, verdicts: Iterable[Verdict], folder: Path) -
             write(other, folder / f"node-{v.node}-against-{'-'.join(map(str, v.adversary))}")
 
 
-def _victims(graph: Graph, victims: Iterable[Any]) -> list[int]:
+def _victims(graph: Graph, parties: int, victims: Iterable[Any]) -> list[int]:
     found = [v if isinstance(v, int | np.integer) else graph.index(v) for v in victims]
-    outside = [v for v in found if not 0 <= v < graph.n]
+    outside = [v for v in found if not 0 <= v < parties]
     if outside:
-        raise ParameterError(f"there is no node {outside[0]}; the nodes are 0 to {graph.n - 1}")
+        raise ParameterError(f"there is no node {outside[0]} with a cost; the nodes are 0 to {parties - 1}")
     return [int(v) for v in found]

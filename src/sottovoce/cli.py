@@ -10,7 +10,20 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .cli_options import AUDITING, FOUNDING, PLAYING, SETTING, Auditing, Flag, Founding, Json, Playing, Setting
+from .cli_options import (
+    AUDITING,
+    FOUNDING,
+    PLAYING,
+    SETTING,
+    SOLVING,
+    Auditing,
+    Flag,
+    Founding,
+    Json,
+    Playing,
+    Setting,
+    Solving,
+)  # fmt: skip
 from .errors import InputError, SottovoceError
 from .version import __version__
 
@@ -33,6 +46,18 @@ FOUNDED = """Examples:
 
   sottovoce init five --set K=3
   sottovoce init clinics --graph links.csv --problem own:d=4 --stepsize 0.01 --host a=a.example.org:7440
+"""
+
+REPRODUCED = """Examples:
+
+  sottovoce reproduce --quick
+  sottovoce reproduce 4 n100 claims --out figures
+"""
+
+SOLVED = """Examples:
+
+  sottovoce solve --problem least-squares:d=4 --graph complete:n=5
+  sottovoce solve --problem logistic:csv=records.csv,target=y,site=hospital --graph complete:n=6 --html audit.html
 """
 
 app = App(
@@ -62,6 +87,14 @@ def run(algorithm: str, /, *, playing: Playing = PLAYING) -> int:
     ran = work.run(algorithm, playing)
     views.show(work.facts(ran, playing), views.run, playing.json)
     return 0
+
+
+@app.command(help_epilogue=SOLVED)
+def solve(*, solving: Solving = SOLVING) -> int:
+    """Pick a method, solve, and say what that tells whom."""
+    from .cli_solve import solve
+
+    return solve(solving)
 
 
 @app.command(help_epilogue=COMPARED)
@@ -265,6 +298,32 @@ def demo(*, simulate: Flag = False, out: str = "out", json: Json = False) -> int
     facts = nodes.demo(json)
     show(facts, nodes.show_demo, json)
     return 0 if facts["good"] else 1
+
+
+@app.command(help_epilogue=REPRODUCED)
+def reproduce(*names: str, quick: Flag = False, out: str = "out", list: Flag = False, json: Json = False) -> int:
+    """Make the paper's figures anew and check its claims.
+
+    Parameters
+    ----------
+    names
+        Figures by number or name, and claims; all if none.
+    quick
+        Less of everything: minutes, not a quarter of an hour.
+    out
+        The folder for pictures, data and claims.md.
+    list
+        Say what there is, and stop.
+    """
+    from . import cli_paper as paper
+    from . import cli_views as views
+    from .paper.reproduce import listing, reproduce
+
+    if list:
+        views.show(listing(), paper.listing, json)
+        return 0
+    views.show(reproduce(*names, quick=quick, out=out, watch=paper.progress), paper.made, json)
+    return 0
 
 
 def _list(what: str, json: bool) -> int:

@@ -190,10 +190,10 @@ def show_init(console: Console, facts: Facts) -> None:
 
 def show_check(console: Console, facts: Facts) -> None:
     """A line each."""
-    from .cli_views import _plain_table
+    from .cli_views import plain_table
 
     marks = {True: "[green]ok[/]", False: "[red]NO[/]", None: ""}
-    table = _plain_table(3)
+    table = plain_table(3)
     from rich.text import Text
 
     for line in facts["lines"]:

@@ -35,8 +35,8 @@ class Playing(Setting):
 
     stepsize: str = "auto"
     """auto (advised), a number, or one a node."""
-    iterations: int = 1000
-    """At most so many."""
+    iterations: int | None = None
+    """At most so many; 1000, or what it takes."""
     runs: int = 1
     """Repetitions with other random numbers."""
     seed: int = 0
@@ -70,8 +70,8 @@ class Auditing(Setting):
     """Whose secrets, 0,3; everybody's if left out."""
     stepsize: str = "auto"
     """auto (advised), a number, or one a node."""
-    iterations: int = 300
-    """How long the rehearsal is."""
+    iterations: int | None = None
+    """Of the rehearsal; 300, or what it takes."""
     runs: int = 1
     """Repetitions with other random numbers."""
     seed: int = 0
@@ -84,6 +84,35 @@ class Auditing(Setting):
     """Write the two worlds of each witness into here."""
     html: str | None = None
     """Write the report as a page into this file."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Solving:
+    """What is solved, how it is protected, and who looks."""
+
+    problem: str = "estimation"
+    """The costs, NAME:KEY=VALUE,..."""
+    graph: str = "paper-b"
+    """Links: NAME:KEY=VALUE,... or a file."""
+    private: Annotated[Literal["strong", "paper", "none"], Parameter(show_choices=False)] = "strong"
+    """strong, paper or none."""
+    barrier: Annotated[bool, Parameter(negative="--no-barrier")] = True
+    """Nodes can wait for all others in every round."""
+    curious: Words = ()
+    """Who look together, 1,2; repeatable. Else each alone."""
+    at_most: int | None = None
+    """Everybody in groups of up to so many."""
+    audit: Annotated[bool, Parameter(negative="--no-audit")] = True
+    """Say who would learn what."""
+    seed: int = 0
+    """The same seed gives the same numbers."""
+    html: str | None = None
+    """Write the audit as a page into this file."""
+    save: str | None = None
+    """Write the result into this folder."""
+    json: Json = False
+
 
 
 @Parameter(name="*")
@@ -116,4 +145,4 @@ class Founding:
     json: Json = False
 
 
-PLAYING, SETTING, AUDITING, FOUNDING = Playing(), Setting(), Auditing(), Founding()  # all defaults
+PLAYING, SETTING, AUDITING, SOLVING, FOUNDING = Playing(), Setting(), Auditing(), Solving(), Founding()  # all defaults

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Facts = Mapping[str, Any]
 NARROW = 100  # columns of a terminal, below which a table leaves something out
-GRAPHS = {"directed": "digraph", "two-way": "two-way", "sequence": "changing"}
+GRAPHS = {"directed": "digraph", "two-way": "two-way", "sequence": "changing", "helpers": "servers"}
 
 
 def show(facts: Facts, view: Callable[[Console, Facts], None], as_json: bool) -> None:
@@ -29,7 +29,7 @@ def run(console: Console, facts: Facts) -> None:
     """One run."""
     error, advice = facts["final_error"], facts["advice"]
     one = facts["runs"] == 1
-    table = _plain_table(2)
+    table = plain_table(2)
     rows = [
         ("algorithm", facts["algorithm"] + _options(facts["parameters"])),
         ("weights", ", ".join(f"{k} {v}" for k, v in facts["weights"].items()) or "none"),
@@ -43,6 +43,7 @@ def run(console: Console, facts: Facts) -> None:
         ("rate", _rate(facts["rate"])),
         ("sent", f"{facts['messages']:,} messages, {facts['bytes']:,} bytes a run"),
         ("invariant", _kept(facts["invariant"])),
+        *([("spent", _spent(facts["spent"]))] if facts["spent"] else []),
         *((what, facts[what]) for what in ("plot", "saved") if facts[what]),
     ]
     for name, value in rows:
@@ -88,7 +89,8 @@ def algorithms(console: Console, facts: Facts) -> None:
         )
     console.print(table)
     console.print(
-        "graph: changing digraphs, one digraph, or two-way links only. sends: messages over one edge in an iteration"
+        "graph: changing digraphs, one digraph, two-way links only, or links to servers alone. sends: messages over one edge in "
+        "an iteration"
         f"{', and their bytes for d = 1' if wide else ''}. sure: A from the source or verified, B well known and re-derived, "
         "C from memory. --json tells more, also what each leaks.",
         style="dim",
@@ -121,7 +123,7 @@ def demo(console: Console, facts: Facts) -> None:
     console.print()
     for claim in facts["claims"]:
         mark = "[green]yes[/]" if claim["holds"] else "[red]NO [/]"
-        table = _plain_table(2)
+        table = plain_table(2)
         table.add_row(mark, f"{claim['claim']}: [bold]{claim['measured']}[/]")
         console.print(table)
     console.print(f"\nWhat stays readable: {facts['readable']}", markup=False)
@@ -139,7 +141,7 @@ def _entry(console: Console, name: str, text: str, parameters: Facts) -> None:
     from rich.text import Text
 
     console.print(Text.assemble((name, "bold"), f"  {text}"))
-    table = _plain_table(3)
+    table = plain_table(3)
     for key, about in parameters.items():
         default = about["default"]
         shown = "" if default is None else "+".join(map(str, default)) if isinstance(default, list | tuple) else str(default)
@@ -160,7 +162,7 @@ def _table(*columns: str, wraps: Sequence[int] = (0,)) -> Table:
     return table
 
 
-def _plain_table(columns: int) -> Table:
+def plain_table(columns: int) -> Table:
     """Columns without lines; only the last one wraps."""
     from rich.table import Table
 
@@ -172,6 +174,12 @@ def _plain_table(columns: int) -> Table:
 
 def _kept(roundings: float) -> str:
     return f"sums kept to {_number(roundings)} roundings" if roundings else "nothing to keep, or kept exactly"
+
+
+def _spent(spent: Facts) -> str:
+    from .simulate.result import told
+
+    return told({what: float("inf") if value is None else value for what, value in spent.items()})
 
 
 def _because(advice: Facts) -> str:

@@ -15,6 +15,7 @@ from .errors import GraphError, InputError, ParameterError
 from .graph import Graph
 from .problem import Problem
 from .registry import algorithm, mechanism, parse_options, parse_value
+from .simulate.helpers import joined
 from .simulate.result import Result
 from .transcript import Transcript
 
@@ -94,7 +95,7 @@ def audit(text: str, auditing: Auditing) -> Report:
     from .auditing import audit, audit_transcript, with_commands
 
     if auditing.html is not None:
-        _check_page(auditing.html)
+        check_page(auditing.html)
     told = parse_options(auditing.side_information or "")
     if Path(text).is_dir():
         transcript = _transcript(text, auditing)
@@ -105,7 +106,8 @@ def audit(text: str, auditing: Auditing) -> Report:
         problem, graph = scene(auditing)
         options = {name: getattr(auditing, name) for name in ("iterations", "runs", "seed")}
         options |= {"mechanisms": auditing.mechanism, "stepsize": step(auditing.stepsize), "advise": auditing.advise, **own}
-        options |= {"side_information": told, "worlds": auditing.witness, **_adversaries(auditing, graph)}
+        everybody = joined(graph, algorithm(name).helpers, False)  # a helper may be curious too
+        options |= {"side_information": told, "worlds": auditing.witness, **_adversaries(auditing, everybody)}
         report, seed = audit(name, problem, graph, **options), auditing.seed
     report = with_commands(report, functools.partial(_command, text, auditing), seed)
     if auditing.html is not None:
@@ -127,13 +129,13 @@ def _adversaries(auditing: Auditing, graph: Graph) -> dict[str, Any]:
     """Who looks at whom, refused before anything runs."""
     from .auditor.theorems import coalitions
 
-    curious = [{graph.labels[i] for i in _nodes(text, graph, "--curious")} for text in auditing.curious] or None
+    curious = [{graph.labels[i] for i in nodes(text, graph, "--curious")} for text in auditing.curious] or None
     coalitions(graph, curious, auditing.at_most)
-    victims = None if auditing.victims is None else _nodes(auditing.victims, graph, "--victims")
+    victims = None if auditing.victims is None else nodes(auditing.victims, graph, "--victims")
     return {"curious": curious, "at_most": auditing.at_most, "wiretap": auditing.wiretap, "victims": victims}
 
 
-def _nodes(text: str, graph: Graph, option: str) -> list[int]:
+def nodes(text: str, graph: Graph, option: str) -> list[int]:
     """"0,3" as node numbers; nodes that have names are given by them."""
     known = {str(label): i for i, label in enumerate(graph.labels)}
     found = [part.strip() for part in text.split(",")]
@@ -144,7 +146,7 @@ def _nodes(text: str, graph: Graph, option: str) -> list[int]:
     return [known[part] for part in found]
 
 
-def _check_page(file: str) -> None:
+def check_page(file: str) -> None:
     path = Path(file)
     if path.suffix != ".html":
         raise ParameterError(f"--html takes a file that ends in .html, not {file}")
@@ -243,6 +245,7 @@ def facts(ran: Ran, playing: Playing) -> dict[str, Any]:
         "messages": result.messages.sum(),
         "bytes": result.bytes.sum(),
         "invariant": result.invariant,
+        "spent": result.spent,
         "optimum": result.optimum,
         "answer": result.answer,
         "leaks": algorithm(result.algorithm).leaks,
@@ -283,6 +286,15 @@ def _files(playing: Playing) -> dict[str, Any]:
     return {"plot": playing.plot, "saved": playing.save}
 
 
+def check_folder(save: str) -> None:
+    """Where --save can write."""
+    folder = Path(save)
+    if not folder.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {folder.parent}, where {folder.name} should go; make it first")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--save takes a folder, and {folder} is a file")
+
+
 def _check_outputs(playing: Playing) -> None:
     """Whatever would fail after a long run is found before it."""
     if playing.plot is not None:
@@ -291,10 +303,6 @@ def _check_outputs(playing: Playing) -> None:
         suffix(playing.plot)
         required()
     if playing.save is not None:
-        folder = Path(playing.save)
-        if not folder.absolute().parent.is_dir():
-            raise InputError(f"there is no folder {folder.parent}, where {folder.name} should go; make it first")
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"--save takes a folder, and {folder} is a file")
+        check_folder(playing.save)
     elif playing.record:
         raise ParameterError("--record keeps all messages, and only --save FOLDER writes them; give both, or neither")

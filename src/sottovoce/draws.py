@@ -34,16 +34,20 @@ class Stream(NamedTuple):
     call: int = 0
 
 
-START, WEIGHTS, STEPSIZE, STEP, SETUP = range(5)  # kinds of streams
+START, WEIGHTS, STEPSIZE, STEP, SETUP, KEPT = range(6)  # kinds of streams
 
 
 class Draws(Protocol):
     """What a player asks of a source."""
 
+    runs: Any  # the numbers of the runs, or how many there are
+
     def four(
         self, xp: Any, law: Law | str, stream: Stream, k: Any, sender: Any, receiver: Any, coordinates: int,
         which: tuple[int, ...] = (0, 1, 2, 3),
     ) -> tuple[Any, ...]: ...  # fmt: skip
+
+    def kept(self, label: int) -> Draws: ...  # numbers that outlast a run, by the label they were once given
 
     between: Any  # the same call, for numbers that sender and receiver both know
     common: Any  # the same call, for numbers that everybody knows
@@ -82,6 +86,10 @@ class CounterDraws:
         return tuple(from_words(xp, law, words, w) for w in which)
 
     between = common = four
+
+    def kept(self, label: int) -> CounterDraws:
+        """The same numbers in every run, whatever its seed."""
+        return CounterDraws(label)
 
     def _key(self, xp: Any, stream: Stream, coordinates: int) -> tuple[Any, Any]:
         """A key for each coordinate: SplitMix64 (Steele, Lea, Flood 2014) of seed and place, a bijection for each seed."""
@@ -154,6 +162,10 @@ class OsDraws:
         raise ParameterError("numbers that others know too cannot come from one machine's randomness; a deployment derives them")
 
     common = between
+
+    def kept(self, label: int) -> OsDraws:
+        """What it draws is not kept."""
+        raise ParameterError("numbers that outlast a run cannot come from the operating system; a deployment derives them")
 
     @staticmethod
     def _number(law: Law | str, shape: tuple[int, ...]) -> np.ndarray:

@@ -10,6 +10,7 @@
     │   └── UnknownName                  no such algorithm, mechanism, graph or problem
     ├── NotInstalled (also an ImportError)   an extra is missing; the message is the command that installs it
     └── RunError                         a run that started and could not go on
+        ├── Refused                      a step met numbers that it must not go on with, such as one out of range
         ├── Diverged                     it left the finite numbers, or grew a million times
         ├── InvariantBroken              the sum over all nodes is no longer what it must be
         ├── MessageRefused               what a neighbour sent is not what was agreed
@@ -79,6 +80,10 @@ class RunError(SottovoceError):
     def __init__(self, message: str, result: Any = None):
         super().__init__(message)
         self.result = result
+
+
+class Refused(RunError):
+    """A step met numbers that it must not go on with (one that does not fit the agreed fixed point, say)."""
 
 
 class Diverged(RunError):

@@ -52,6 +52,39 @@ def layout(graph: Graph) -> Layout:
     )  # fmt: skip
 
 
+class CoSenders(NamedTuple):
+    """Who sends to the same receiver: each such pair has a stream of words, which one adds and the other takes away.
+
+    A pair with several common receivers uses one block of its stream for each, in the order of the receivers.
+    """
+
+    first: np.ndarray  # (pairs,)
+    second: np.ndarray  # (pairs,) the larger number
+    blocks: np.ndarray  # (most,) 0, 1, ...: as many blocks as a pair can need
+    word: np.ndarray  # (terms,) pair * most + block
+    plus: np.ndarray  # (terms,) the edge on which the word is added
+    minus: np.ndarray  # (terms,) the edge on which it is taken away
+
+
+@functools.lru_cache(maxsize=16)
+def co_senders(graph: Graph) -> CoSenders:
+    """The pairs of a graph, which is public."""
+    number, used = {edge: e for e, edge in enumerate(graph.edges)}, {}
+    terms: list[tuple[tuple[int, int], int, int, int]] = []
+    for r in range(graph.n):
+        senders = sorted(graph.in_neighbours(r))
+        for i, a in enumerate(senders):
+            for b in senders[i + 1 :]:
+                block = used[a, b] = used.get((a, b), -1) + 1
+                terms.append(((a, b), block, number[a, r], number[b, r]))
+    pairs = sorted(used)
+    place, most = {pair: p for p, pair in enumerate(pairs)}, max(used.values(), default=-1) + 1
+    ends = np.array(pairs, int).reshape(-1, 2)
+    word = np.array([place[pair] * most + block for pair, block, _, _ in terms], int)
+    plus, minus = (np.array([term[i] for term in terms], int) for i in (2, 3))
+    return CoSenders(ends[:, 0], ends[:, 1], np.arange(most), word, plus, minus)
+
+
 class Side(Protocol):
     """The entries grouped by who weighs them; what a weight rule needs to make its groups sum to one."""
 
@@ -73,9 +106,13 @@ class Rows:
         self.is_loop, self.index, self.starts = layout.is_loop, layout.target, layout.row_starts
 
     def sum(self, v: np.ndarray) -> np.ndarray:
-        if v.size == len(self.index) > MANY:
+        if v.size == len(self.index) > MANY and v.dtype == float:
             return self._counted(v.reshape(-1)).reshape(*v.shape[:-3], -1, 1, 1)
         return self._sum(v)
+
+    def largest(self, v: np.ndarray) -> np.ndarray:
+        """The largest of each row, and 0 for the row's own share: (entries, c, runs) -> (rows, c, runs)."""
+        return np.maximum.reduceat(v, self.starts, axis=-3)
 
     def _counted(self, v: np.ndarray) -> np.ndarray:
         """As a product with a matrix of ones, by SciPy's kernel: two to three times as fast as reduceat or bincount."""

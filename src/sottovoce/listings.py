@@ -41,7 +41,7 @@ PROBLEM_HELP = {
 
 
 def algorithms() -> list[dict[str, Any]]:
-    """Every algorithm; what it sends is measured by playing it on three nodes, in one coordinate."""
+    """Every algorithm; what it sends is measured by playing it on three nodes, all linked, in one coordinate."""
     from .registry import algorithms
 
     return [_algorithm(method) for method in algorithms().values()]
@@ -75,10 +75,10 @@ def _algorithm(method: Algorithm) -> dict[str, Any]:
         "source": method.source,
         "certainty": method.certainty,
         "graphs": method.graphs,
-        "exchanges": method.exchanges,
+        "exchanges": len(method.payloads()),
         "messages_per_edge": messages,
         "bytes_per_edge": size,
-        "kinds": list(method.kinds) or ["float64"] * method.exchanges,
+        "kinds": list(method.payloads()),
         "players": list(method.players),
         "parameters": _parameters(method.parameters),
         "leaks": method.leaks,
@@ -107,7 +107,7 @@ def _traffic(method: Algorithm) -> tuple[int, int]:
         every=1, tolerance=None, parameters={},
     )  # fmt: skip
     messages, sizes = traffic(task, ENOUGH)
-    edges = len(graph.sender)
+    edges = len(task.graph.sender)
     return int(messages[-1]) // edges, int(sizes[-1]) // edges
 
 

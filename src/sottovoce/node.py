@@ -10,13 +10,19 @@ axis, a real node plays with one. The verbs:
     exchange(out) -> in            the raw form, a payload an edge
     spread(v) -> out               the same value for each of my out-edges; hear(v) = exchange(spread(v))
     gather(in), collect(out)       sums over my in-edges, over my out-edges
+    largest(in)                    the largest over my in-edges, number by number; 0 where none is above 0
     turn(in) -> out                two-way graphs: what came from j is put where it goes to j
     gradient(x), hessian(x), prox(p, q), value     my private cost; what I contribute to a mean or a sum
     weights                        what the algorithm names, drawn for this iteration, and `stepsize`
     draw(law, like, known)         anything else random
     shared(law, like) -> out, in   numbers that both ends of an edge know and nobody else: a row for each of my out-edges, and
-                                   a row for each of my in-edges
-    k, me, degree, parameters, public, helper, xp
+                                   a row for each of my in-edges; `kept=label`: the same in every run under that label
+    cancelling(like) -> out        a row of uniform words for each of my out-edges, which over the in-edges of each receiver sum
+                                   to zero mod 2^64; every two that send to the same receiver share a stream for it
+    refuse(bad, why)               stop the run, and say why, where any of `bad` holds
+    contribute(v, grid) -> v       what I put into a sum that is opened to all (summing.py): v itself, unless a mechanism changes it
+    k, me, degree, parameters, public, xp
+    helper, to_helper              which helper I am, and which one each of my out-edges leads to; -1: a party
 
 A tuple for v rides in the same message with the same weights and comes back as a tuple. A mechanism is a `Layer`: it
 overrides some verbs and forwards the rest.
@@ -86,6 +92,7 @@ class StepNode(Protocol):
     parameters: Any
     public: Any
     helper: Any
+    to_helper: Any
     value: Any
     keeps: bool
 
@@ -99,14 +106,18 @@ class StepNode(Protocol):
     def hear(self, v: Values) -> Any: ...
     def gather(self, inbox: Array) -> Array: ...
     def collect(self, out: Array) -> Array: ...
+    def largest(self, inbox: Array) -> Array: ...
     def turn(self, inbox: Values) -> Any: ...
+    def refuse(self, bad: Array, why: str) -> None: ...
+    def contribute(self, values: Array, grid: Any) -> Array: ...
     def gradient(self, x: Array) -> Array: ...
     def hessian(self, x: Array) -> Array: ...
     def prox(self, p: Array, q: Any) -> Array: ...
     def draw(
-        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
     ) -> Array: ...
-    def shared(self, law: Any, like: Array) -> tuple[Array, Array]: ...
+    def cancelling(self, like: Array) -> Array: ...
+    def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]: ...
 
 
 class Layer:
@@ -146,3 +157,19 @@ def grouped(terms: tuple[tuple[Weight, Values], ...]) -> tuple[Values | None, li
         else:
             sent.append((weight.entries, v))
     return home, sent
+
+
+def said(terms: tuple[tuple[Weight, Values], ...]) -> list[tuple[Any, Any, Values]]:
+    """What a pull sends, (weight, factor, value): a value goes out as it is, its sign and factor stay with whoever weighs it;
+    values with the same weight go out as their sum."""
+    groups: list[list[tuple[Weight, Values]]] = []
+    for weight, v in terms:
+        if weight.entries is not None:
+            if groups and groups[-1][-1][0].entries is weight.entries:
+                groups[-1].append((weight, v))
+            else:
+                groups.append([(weight, v)])
+    plain = lambda group: len(group) == 1 and isinstance(group[0][0].factor, int | float)
+    return [
+        (g[0][0].entries, g[0][0].factor, g[0][1]) if plain(g) else (g[0][0].entries, 1, grouped(tuple(g))[1][0][1]) for g in groups
+    ]

@@ -98,14 +98,19 @@ def graph(graph: Graph, file: str | Path | None = None) -> Figure:
     kind = suffix(file)
     figure, axes = _canvas(1.0)
     with _styled():
-        axes.set_axis_off()
-        axes.set_aspect("equal")
-        places = places_of(graph)
-        radius = _radius(places)
-        _arrows(axes, graph, places, radius)
-        _nodes(axes, graph, places, radius)
+        arrows(axes, graph)
         _save(figure, file, kind, f"a graph of {graph.n} nodes and {len(graph.sender)} edges")
     return figure
+
+
+def arrows(axes: Axes, graph: Graph) -> None:
+    """The graph on axes of one's own."""
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    places = places_of(graph)
+    radius = _radius(places)
+    _arrows(axes, graph, places, radius)
+    _nodes(axes, graph, places, radius)
 
 
 def suffix(file: str | Path | None) -> str | None:

@@ -7,7 +7,7 @@ import importlib
 import math
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +15,7 @@ from .errors import ParameterError, UnknownName
 from .options import parse_options as parse_options
 from .options import parse_value as parse_value
 from .options import underscored as underscored
+from .sets import FORMS, region
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Parameter:
     help: str
     check: Callable[[Any], bool] | None = None
     expected: str = ""
+    read: Callable[[Any], Any] | None = None  # makes the value of what was given, a text say
 
     def accepts(self, value: Any) -> bool:
         """None only where it is the default: nothing was given."""
@@ -51,14 +53,37 @@ def at_least(lowest: int, default: int, help: str) -> Parameter:
     return Parameter(default, help, check, f"a whole number, at least {lowest}")
 
 
+def between(lowest: int, highest: int, default: int, help: str) -> Parameter:
+    """A whole number from `lowest` to `highest`."""
+    check = lambda v: v == int(v) and lowest <= v <= highest and not isinstance(v, bool)
+    return Parameter(default, help, check, f"a whole number from {lowest} to {highest}")
+
+
 def one_of(choices: tuple[Any, ...], default: Any, help: str) -> Parameter:
     """One of a few words."""
     return Parameter(default, help, lambda v: isinstance(v, str) and v in choices, "one of " + ", ".join(map(str, choices)))
 
 
+def one_of_numbers(choices: tuple[int, ...], default: int, help: str) -> Parameter:
+    """One of a few whole numbers."""
+    known = lambda v: isinstance(v, int) and not isinstance(v, bool) and v in choices
+    return Parameter(default, help, known, "one of " + ", ".join(map(str, choices)))
+
+
+def within(default: Any, help: str = "the set that iterates are projected onto, ball:5 or box:-1..1") -> Parameter:
+    """A bounded convex set; None where a method can do without, and that is its default."""
+    return Parameter(default, help, expected=FORMS, read=region)
+
+
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A method: how a node starts, what it does in one iteration, and what is said of it."""
+    """A method: how a node starts, what it does in one iteration, and what is said of it.
+
+    spends(parameters, problem, iterations) -> {"epsilon": ..., "delta": ...} or None     what so many iterations give away of one
+                                         node's cost, worked out from what is public: `parameters` (with `stepsize`, the largest,
+                                         and `shares`, what each node keeps of its own value, by the name of the weight), problem.n
+                                         and problem.d, never its data. A mechanism may state the same
+    """
 
     name: str
     start: Callable[..., Any]  # start(node, x) -> State
@@ -66,26 +91,52 @@ class Algorithm:
     source: str  # the paper
     leaks: str  # one sentence
     certainty: str = "A"  # A: from the source or verified; B: well known, re-derived; C: from memory
-    graphs: str = "directed"  # "directed", "two-way" or "sequence" (a graph an iteration)
+    graphs: str = "directed"  # "directed", "two-way", "sequence" (a graph an iteration) or "helpers" (talks to its helpers alone)
     weights: Mapping[str, Any] = field(default_factory=dict)  # {"R": rows("uniform"), "A": "R" (the same), ...}
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    exchanges: int = 1
-    kinds: tuple[str, ...] = ()  # payload kind of each exchange; float64 where nothing is said
+    exchanges: int | Callable[[int], int] = 1  # in one iteration; a method that floods says how many by the diameter
+    kinds: tuple[str, ...] = ()  # payload kind of each exchange, or one for all of them; float64 where nothing is said
     players: tuple[str, ...] = ("eager", "compiled", "peer")
-    helpers: int = 0  # nodes that only help; no player appends any yet
+    helpers: int = 0  # nodes without a cost that the player appends, with links both ways to every party
     minimises: bool = True  # False: it needs no costs (a sum of values, say)
+    averages: bool = False  # True: from the nodes' values it finds their mean, and only that
     floods: bool = False  # whether the step needs the graph's diameter (node.public.diameter)
     answer: Callable[[Any], Any] = lambda s: s.x  # what is compared with the optimum
     mechanisms: Callable[[Any], tuple[Any, ...]] = lambda parameters: ()  # that belong to the method, innermost
+    takes: int | None = None  # iterations after which it is done, unless more are asked for; None: it has no end of its own
+    quadratic: bool = False  # whether it serves quadratic costs only
+    opens: str = ""  # what it opens to everybody by design, besides the optimum
     own_steps: str | None = None  # the method's own rule for its stepsizes, in words; then nothing is advised
+    good_step: Callable[[float, float, float], float] | None = None  # with own_steps: from largest and least curvature, mean degree
     per_node_steps: bool = False  # whether every node may have its own stepsize
+    refuses: Callable[[Any], str | None] = lambda parameters: None  # why it cannot work with these parameters, or None
+    spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # see above
+    simulated: str = ""  # why only a simulation plays it and real nodes refuse; empty: they play it
+    otherwise: Callable[[Any], dict[str, Any]] = lambda parameters: {}  # fields that are others with these (kinds, players)
+
+    def settled_for(self, parameters: Mapping[str, Any]) -> Algorithm:
+        """The method as it is with these parameters: itself, unless they change how it is played."""
+        changes = self.otherwise(SimpleNamespace(**parameters))
+        return replace(self, **changes) if changes else self
 
     def __post_init__(self) -> None:
         _check_words(self)
         _check_weights(self)
 
+    def payloads(self, diameter: int | None = None) -> tuple[str, ...]:
+        """The payload kind of each exchange of one iteration, on a graph of this diameter."""
+        count = self.exchanges if isinstance(self.exchanges, int) else self.exchanges(1 if diameter is None else diameter)
+        return self.kinds if len(self.kinds) == count else (self.kinds or ("float64",)) * count
 
-GRAPHS, PLAYERS, CERTAINTY = ("directed", "two-way", "sequence"), ("eager", "compiled", "peer"), ("A", "B", "C")
+    @property
+    def rounds(self) -> str:
+        """How many exchanges an iteration has, in words."""
+        if isinstance(self.exchanges, int):
+            return str(self.exchanges)
+        return "the diameter" if self.exchanges(1) == 1 else f"{self.exchanges(1)} times the diameter"
+
+
+GRAPHS, PLAYERS, CERTAINTY = ("directed", "two-way", "sequence", "helpers"), ("eager", "compiled", "peer"), ("A", "B", "C")
 
 
 def _check_words(method: Algorithm) -> None:
@@ -96,7 +147,9 @@ def _check_words(method: Algorithm) -> None:
     players = method.players
     if not (isinstance(players, tuple) and players and all(player in PLAYERS for player in players)):
         raise ParameterError(f"{method.name}: players must be a tuple of one or more of {', '.join(PLAYERS)}, not {players!r}")
-    if method.kinds and len(method.kinds) != method.exchanges:
+    if (method.graphs == "helpers" and not method.helpers) or (method.graphs == "sequence" and method.helpers):
+        raise ParameterError(f"{method.name}: graphs={method.graphs!r} does not go with helpers={method.helpers}")
+    if len(method.kinds) > 1 and len(method.kinds) != method.exchanges:
         raise ParameterError(
             f"{method.name}: kinds names the payload of each of {method.exchanges} exchanges, not of {len(method.kinds)}"
         )
@@ -149,6 +202,8 @@ class Mechanism:
     wrap(node, m, parameters) -> Layer   called in every iteration, with that iteration's node and the m of the one before; a new
                                          Layer each time: `Layer(node, m, parameters)` or a class of its own
 
+    `fits` is shown what is to be played (problem, graph, iterations, x0, settled) before it begins, to refuse it or not.
+
     `parameters` has the settled options as attributes (parameters.K). A verb of the Layer that has something to remember
     assigns `self.m`: what `layer.m` is after the step is what wrap is given in the next iteration. Where iterations are
     compiled, m keeps its shapes and kinds.
@@ -164,8 +219,14 @@ class Mechanism:
     leaks: str = ""
     overrides: tuple[str, ...] = ()  # the verbs it changes
     allows: tuple[str, ...] = ()  # mechanisms that may change the same ones
+    simulated: str = ""  # why only a simulation plays it and real nodes refuse; empty: they play it
+    floods: bool = False  # whether its start needs the graph's diameter (node.public.diameter)
     lasts: str | None = None  # the parameter that says for how many iterations it acts; None: always
+    fits: Callable[..., str | None] = lambda parameters, task: None  # a reason to refuse a run as a whole, or None
+    cancels: bool = False  # whether it asks for node.cancelling
+    together: Callable[..., bool] = lambda parameters: False  # whether all nodes must start at the same x^0
     breaks_invariant: bool = False
+    spends: Callable[..., Mapping[str, float] | None] = lambda parameters, problem, iterations: None  # as an Algorithm's
 
 
 @dataclass(frozen=True)
@@ -254,11 +315,20 @@ def settle(owner: str, declared: Mapping[str, Parameter], given: Mapping[str, An
     settled = {}
     for name, parameter in declared.items():
         value = given.get(name, parameter.default)
+        if parameter.read is not None and value is not None:
+            value = _read(f"{owner}: {name}", parameter.read, value)
         if not parameter.accepts(value):
             raise ParameterError(f"{owner}: {name} must be {parameter.expected or 'given'}, not {value!r}")
         _check_plain(owner, name, value)
         settled[name] = value
     return settled
+
+
+def _read(what: str, read: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return read(value)
+    except ParameterError as error:
+        raise ParameterError(f"{what}: {error}") from None
 
 
 def _check_plain(owner: str, name: str, value: Any) -> None:

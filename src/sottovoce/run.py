@@ -17,13 +17,17 @@ from .progress import Bar
 from .registry import Algorithm, Applied, algorithm, underscored
 from .sequence import as_graph
 from .simulate import eager
+from .simulate.checks import check_player
 from .simulate.chronicle import Chronicle, Played
 from .simulate.meter import payloads
 from .simulate.result import Result
+from .simulate.spent import spent
+from .simulate.target import aimed
 from .simulate.task import Task, applied, prepare
 from .transcript import written
 from .version import __version__
 
+ITERATIONS = 1000
 BACKENDS = ("auto", "eager", "compiled")
 ELSEWHERE = {  # what other libraries call the options of `run`
     "lr": "stepsize", "learning_rate": "stepsize", "eta0": "stepsize", "epochs": "iterations", "max_iter": "iterations",
@@ -32,8 +36,8 @@ ELSEWHERE = {  # what other libraries call the options of `run`
 
 
 def run(
-    method: str | Algorithm, /, problem: Problem, graph: Any, *, stepsize: Any = "auto", iterations: int = 1000, runs: Any = 1,
-    seed: int = 0, mechanisms: Any = (), record: bool = False, x0: Any = None, backend: str = "auto", every: int = 1,
+    method: str | Algorithm, /, problem: Problem, graph: Any, *, stepsize: Any = "auto", iterations: int | None = None,
+    runs: Any = 1, seed: int = 0, mechanisms: Any = (), record: bool = False, x0: Any = None, backend: str = "auto", every: int = 1,
     tolerance: float | None = None, **parameters: Any,
 ) -> Result:  # fmt: skip
     """Play `method` on `problem` over `graph` and return what came of it.
@@ -43,7 +47,8 @@ def run(
     graph        a Graph, an adjacency matrix (A[i, j] = 1: j can send to i), a networkx graph; for some methods a sequence
                  of those, or a pure function of the iteration
     stepsize     a number, one a node where the method has them, or "auto": advised by `sottovoce.stepsize`
-    iterations   at most so many; `tolerance` stops when no entry of any run moves by more
+    iterations   at most so many: 1000, or as many as the method takes, unless given; `tolerance` stops when no entry of any run
+                 moves by more
     runs         how many repetitions with other random numbers, or which ones: runs=[17] is run 17 of any thousand
     seed         the same seed gives the same trajectory, on every player
     mechanisms   privacy mechanisms around the method: names, or mechanism("random-start", K=3)
@@ -56,14 +61,19 @@ def run(
     if backend not in BACKENDS:
         raise ParameterError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     method, mechanisms = algorithm(method), applied(mechanisms)
+    if method.averages and x0 is not None:
+        raise ParameterError(f"{method.name} starts at the nodes' values, so x0 would do nothing; leave it out")
     check(method, problem, graph, mechanisms, parameters)
-    graph, runs = as_graph(graph), _runs(runs, x0)
-    size, advice = _stepsize(method, problem, graph, stepsize, mechanisms, parameters)
+    graph, runs, iterations = as_graph(graph), _runs(runs, x0), usual(method, iterations, ITERATIONS)
+    options = {"mechanisms": mechanisms, "seed": seed, "runs": runs, **parameters}
+    size, advice = _stepsize(method, problem, graph, stepsize, options)
     task = prepare(
         method, problem, graph, stepsize=size, iterations=iterations, runs=runs, seed=seed, mechanisms=mechanisms,
         record=record, x0=x0, every=every, tolerance=tolerance, parameters=parameters,
     )  # fmt: skip
+    task = aimed(task)
     chosen = _backend(task) if backend == "auto" else backend
+    check_player(task.algorithm, chosen)
     player = eager.play if chosen == "eager" else _compiled()
     with Bar(f"{method.name} ({chosen})", iterations) as watch:
         try:
@@ -73,6 +83,11 @@ def run(
     result = result_of(task, played, chosen)
     result.advice = advice
     return result
+
+
+def usual(method: Algorithm, iterations: int | None, otherwise: int) -> int:
+    """So many iterations as asked for, else as many as the method takes, else the usual number."""
+    return iterations if iterations is not None else otherwise if method.takes is None else method.takes
 
 
 def check(method: Algorithm, problem: Any, graph: Any, mechanisms: Sequence[Applied], parameters: Mapping[str, Any]) -> None:
@@ -208,7 +223,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _stepsize(
-    method: Algorithm, problem: Problem, graph: Any, stepsize: Any, mechanisms: Any, parameters: dict[str, Any]
+    method: Algorithm, problem: Problem, graph: Any, stepsize: Any, options: dict[str, Any]
 ) -> tuple[Any, str | None]:
     """The stepsize, and what the adviser said where it was asked."""
     if not isinstance(stepsize, str):
@@ -217,7 +232,7 @@ def _stepsize(
         raise ParameterError(f"stepsize must be a number, one a node, or 'auto', not {stepsize!r}")
     from .stepsize import stepsize as advise
 
-    advice = advise(method, problem, graph, mechanisms=mechanisms, **parameters)
+    advice = advise(method, problem, graph, **options)
     return advice.good, str(advice)
 
 
@@ -266,9 +281,10 @@ def result_of(task: Task, played: Played, backend: str) -> Result:
     return Result(
         x=runs_first(played.x), error=runs_first(played.errors), recorded=played.ks, iterations=played.iterations,
         messages=messages, bytes=sizes, invariant=played.invariant, algorithm=task.algorithm.name,
-        stepsize=task.stepsize[:, 0, 0], optimum=np.asarray(task.problem.optimum), backend=backend, seed=task.seed,
+        stepsize=task.stepsize[: task.problem.n, 0, 0], optimum=np.asarray(task.problem.optimum), backend=backend, seed=task.seed,
         parameters=task.parameters, mechanisms=[repr(a) for a in task.mechanisms], trajectory=trajectory,
         transcript=written(task, played) if played.setup is not None else None, provenance=provenance(task),
+        spent=spent(task, played.iterations),
     )  # fmt: skip
 
 
@@ -281,7 +297,7 @@ def traffic(task: Task, iterations: int) -> tuple[np.ndarray, np.ndarray]:
     for first, last in task.phases:
         stack = eager.acting_stack(task, task.active(first))
         diameter = eager.diameter_of(task)
-        setup, each = payloads(task.algorithm, task.rules, stack, task.problem.d, task.step_parameters, diameter)
+        setup, each = payloads(task.algorithm, task.rules, stack, task.problem.d, task.step_parameters, diameter, task.problem.n)
         if first == 0:
             messages[0], sizes[0] = len(setup) * len(task.graph.sender), sum(setup) * len(task.graph.sender)
         last = min(last, iterations)

@@ -7,7 +7,7 @@ replaced by their quadratic models at the optimum, so there it is advice, not a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ import numpy as np
 from .errors import ParameterError, ProblemError
 from .problem import Problem
 from .registry import Algorithm, algorithm
-from .simulate.linear import DENSE, Linearised, radius
-from .simulate.task import Task, prepare
+from .simulate.linear import DENSE, Linearised, behind, radius
+from .simulate.task import Task, prepare, run_numbers
 from .simulate.weigh import drawn
 from .weights import Rule
 
@@ -41,26 +41,34 @@ class Advice:
         return f"stepsize {self.good:.4g} ({slow:,.0f} iterations a digit); stable up to {self.largest:.4g} ({self.how})"
 
 
-def stepsize(method: str | Algorithm, /, problem: Problem, graph: Any, *, mechanisms: Any = (), **parameters: Any) -> Advice:
-    """Advise a stepsize for `method` on `problem` over `graph`; the weights among `parameters` count."""
+def stepsize(
+    method: str | Algorithm, /, problem: Problem, graph: Any, *, mechanisms: Any = (), seed: int = 0, runs: Any = 1,
+    **parameters: Any,
+) -> Advice:  # fmt: skip
+    """Advise a stepsize for `method` on `problem` over `graph`; the weights among `parameters` count, and, where mechanisms mask
+    costs, which `seed` and `runs` the masks are of."""
     method = algorithm(method)
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
     task = prepare(
         method, problem, graph, stepsize=1.0, iterations=400, runs=1, seed=0, mechanisms=mechanisms, record=False,
-        x0=np.zeros((problem.n, problem.d)), every=1, tolerance=None, parameters=parameters,
+        x0=np.zeros((problem.n, problem.d)), every=1, tolerance=None, parameters=parameters, advised=True,
     )  # fmt: skip
-    return advise(task)
+    return advise(task, seed, run_numbers(runs))
 
 
-def advise(task: Task) -> Advice:
-    """The same for a task that is prepared already."""
+def advise(task: Task, seed: int | None = None, runs: Any = None) -> Advice:
+    """The same for a task that is prepared already; its own seed and runs unless given."""
+    if not task.algorithm.minimises:
+        return Advice(1.0, None, None, "the method takes no steps, so any will do")
+    exact = task.problem.quadratic_model() is task.problem
+    task = replace(task, problem=behind(task, task.seed if seed is None else seed, task.runs if runs is None else runs))
     beta = float(np.max(task.problem.smoothness, initial=0.0))
     if not beta > 0:
         return Advice(1.0, None, None, "these costs have no curvature, so any will do")
     if task.algorithm.own_steps is not None:
-        return Advice(1 / beta, None, None, f"the method's own rule, {task.algorithm.own_steps}; started at 1 / smoothness")
-    kind = "quadratic" if task.problem.quadratic_model() is task.problem else "linearised at the optimum"
+        return _own(task, beta)
+    kind = "quadratic" if exact else "linearised at the optimum"
     fresh = task.sequence is not None or any(drawn(rule) for rule in task.rules.values())
     sampled = f"growth of {'sampled products' if fresh else 'the recursion'}, {kind}"
     if len(task.layout.source) * task.problem.d > LARGEST:
@@ -85,10 +93,19 @@ def advise(task: Task) -> Advice:
     return Advice(min(exact.good, 0.4 * exact.largest), exact.largest / 2, exact.rate, how)
 
 
+def _own(task: Task, beta: float) -> Advice:
+    """Where a method with a rule of its own starts."""
+    how, good_step = f"the method's own rule, {task.algorithm.own_steps}; started at", task.algorithm.good_step
+    if good_step is None:
+        return Advice(1 / beta, None, None, f"{how} 1 / smoothness")
+    mean = task.problem.hessian(task.problem.optimum).mean(0)
+    least = max(float(np.linalg.eigvalsh((mean + mean.T) / 2)[0]), 1e-6 * beta)
+    degree = len(task.graph.sender) / task.graph.n
+    return Advice(good_step(beta, least, degree), None, None, f"{how} what suits curvatures from {least:.3g} to {beta:.3g}")
+
+
 def _with_means(task: Task) -> Task:
     """The same with each drawn weight at its mean."""
-    from dataclasses import replace
-
     from .weights import Given
 
     rules, tables = dict(task.rules), dict(task.tables)

@@ -24,7 +24,7 @@ VERSION = 1
 
 
 class Draw(NamedTuple):
-    """A draw of one iteration: `owner` is "receiver" or "sender" (weights, one an entry), "node" or "edge"."""
+    """A draw of one iteration: `owner` is "receiver" or "sender" (weights, one an entry), "node", "edge" or "co-senders"."""
 
     owner: str
     known: str  # "me", "edge", "pair" or "all"
@@ -164,16 +164,19 @@ def written(task: Any, played: Any) -> Transcript:
         "parameters": {k: str(v) for k, v in task.parameters.items()},
         "mechanisms": [repr(a) for a in task.mechanisms],
         "settled": task.settled,
-        "stepsize": [float(s) for s in task.stepsize[:, 0, 0]],
+        "stepsize": [float(s) for s in task.stepsize[: task.problem.n, 0, 0]],
         "graph": {"n": task.graph.n, "edges": [list(e) for e in task.graph.edges], **_labels(task.graph)},
         "coordinates": task.problem.d,
+        "opens": task.algorithm.opens,
         "runs": [int(r) for r in task.runs],
         "seed": task.seed,
     }
+    if task.helpers:
+        header["helpers"] = task.helpers  # the last nodes of the graph
     sequence = task.sequence
     up = None if sequence is None else lambda k: sequence.active[sequence.index(k, k + 1)[0]]
     sent = Messages(tapes, layout(task.graph), up)
-    wire = on_wire(task.mechanisms, sent)
+    wire = on_wire(task.mechanisms, sent, task.graph.edges)
     return Transcript(header, sent, Draws(tapes), States(tapes), task.graph.edges, task.problem, wire)
 
 
@@ -182,10 +185,10 @@ def _labels(graph: Graph) -> dict[str, list[str]]:
     return {} if graph.labels == tuple(range(graph.n)) else {"labels": [str(label) for label in graph.labels]}
 
 
-def on_wire(stack: Sequence[Any], sent: Messages) -> Mapping[tuple[int, int], np.ndarray]:
+def on_wire(stack: Sequence[Any], sent: Messages, edges: tuple[tuple[int, int], ...]) -> Mapping[tuple[int, int], np.ndarray]:
     """What crosses the edges where it is not what the ends read: a layer with a `wire` says how its messages look there."""
     for applied in reversed(stack):
         wire = getattr(applied.mechanism.wrap, "wire", None)
         if wire is not None:
-            return wire(sent)
+            return wire(sent, edges, applied.options)
     return {}

@@ -19,7 +19,7 @@ import numpy as np
 
 from .errors import InputError, ParameterError
 from .graph import Graph
-from .layout import layout
+from .layout import co_senders, layout
 from .tables import write_toml
 from .transcript import Draw, Transcript
 
@@ -144,7 +144,9 @@ def view_of(transcript: Transcript, who: Iterable[int] | str) -> View:
     seen = np.array([member[s] or member[r] for s, r in transcript.edges])
     sent = {key: _only(m, seen) for key, m in transcript.sent.items()}
     draws = {key: d._replace(value=v) for key, d in transcript.draws.items() if (v := _known(transcript, d, member)) is not None}
-    states = {k: {name: _only(v, member) for name, v in leaves.items()} for k, leaves in transcript.states.items()}
+    mine = np.array([member[s] for s, _ in transcript.edges])
+    held = lambda v: _only(v, member if len(v) == n else mine)  # a node's state; what it holds for each of its out-edges
+    states = {k: {name: held(v) for name, v in leaves.items()} for k, leaves in transcript.states.items()}
     return View(header, coalition, sent, {}, draws, states, _costs(transcript.costs, coalition))
 
 
@@ -159,13 +161,15 @@ def _known(transcript: Transcript, d: Draw, member: Array) -> Array | None:
     """What of a draw the coalition knows; None where nothing."""
     if d.known == "all" or d.value is None:
         return d.value
-    entries = layout(Graph(len(member), transcript.edges))
+    graph = Graph(len(member), transcript.edges)
+    entries, pairs = layout(graph), co_senders(graph)
     sender, receiver = (np.array([e[i] for e in transcript.edges], int) for i in (0, 1))
     owner, ends = {
         "receiver": (entries.target, (entries.source, entries.target)),
         "sender": (entries.source, (entries.source, entries.target)),
         "edge": (sender, (sender, receiver)),
         "node": (np.arange(len(member)), (np.arange(len(member)),)),
+        "co-senders": (pairs.first, (pairs.first, pairs.second)),
     }[d.owner]
     rows = member[owner] if d.known == "me" else np.any([member[end] for end in ends], axis=0)
     return _only(np.asarray(d.value), rows) if rows.any() else None
@@ -176,4 +180,4 @@ def _costs(problem: Any, coalition: tuple[int, ...]) -> dict[int, dict[str, Arra
     if problem is None or problem.quadratic_model() is not problem:
         return {}
     H, g = problem.hessian(np.zeros(problem.d)), problem.gradient(np.zeros(problem.d))
-    return {i: {"H": H[i], "b": -g[i]} for i in coalition}
+    return {i: {"H": H[i], "b": -g[i]} for i in coalition if i < problem.n}  # a helper has none

@@ -38,6 +38,7 @@ class Estimate:
     value: Array
     at: Array | None = None
     up_to: str | None = None  # None, "scale" or "sign"
+    guess: Array | None = None  # what would be guessed without this attack; only what is gained over it counts
 
 
 @dataclass(frozen=True)

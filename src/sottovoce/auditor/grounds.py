@@ -77,9 +77,10 @@ def gallery() -> tuple[dict[str, str], ...]:
     return tuple({"id": a.id, "name": a.name, "uses": a.uses, "idea": a.idea, "metric": a.metric} for a in attacks().values())
 
 
-def public(graph: Graph) -> list[str]:
-    """What everybody learns by design, whatever the method."""
+def public(graph: Graph, opens: str = "") -> list[str]:
+    """What everybody learns by design: what the method opens, and what no method hides."""
     return [
+        *([f"{opens}: the method opens it to all, so every coalition has the sum over the honest"] if opens else []),
         "the optimum x* and the late iterates, which are near it",
         "the sum of all gradients (it vanishes at x*), hence the gradient at x* of everybody else together",
         "who can send to whom, the method, its parameters and laws, and from K on the weights, as the paper assumes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -61,12 +62,19 @@ class Judge:
         """(asset, word, evidence) of whatever is better than a guess."""
         told = {"attack": attack.id, "name": attack.name}
         for estimate, error in self._scored(view, victim, attack):
-            word = word_for(estimate, error)
+            word = word_for(estimate, error, self._guessed(estimate))
             if word is not None and victim in estimate.nodes:
-                yield estimate.asset, word, {**told, "error": float(error), "text": _told(estimate, word)}
+                group = {"nodes": list(estimate.nodes)} if len(estimate.nodes) > 1 else {}
+                yield estimate.asset, word, {**told, **group, "error": float(error), "text": _told(estimate, word)}
         measured = attack.measure(view, victim)
         if measured is not None and measured.declared and measured.bits >= 1:
             yield measured.asset, "NARROWED", {**told, "bits": measured.bits, "text": measured.text}
+
+    def _guessed(self, estimate: Estimate) -> float:
+        """The error of what would be said without the attack: a guess of zero, unless the estimate names a better one."""
+        if estimate.guess is None or self.truth is None:
+            return 1.0
+        return error_of(replace(estimate, value=estimate.guess), self.truth)
 
     def _scored(self, view: View, victim: int, attack: Attack) -> Iterator[tuple[Estimate, float]]:
         """Estimates with their errors: against the truth, or, where there is none, against messages that were held back."""
@@ -90,6 +98,10 @@ class Judge:
         told = beside.get((victim, asset), {})
         if asset != AFFINE:
             return Verdict(victim, asset, adversary, "NOT DECIDED", dict(told))
+        if self.view_of(adversary).header.get("opens"):  # the paper's theorems speak of other methods
+            evidence = self.witness(victim, () if isinstance(adversary, str) else adversary)
+            word = "NOT DECIDED" if evidence is None else "WITNESSED"
+            return Verdict(victim, asset, adversary, word, {**told, **(evidence or {})})
         if isinstance(adversary, str):
             sealed = self.view_of(adversary).wire  # the theorem speaks of links in the clear
             text = {} if sealed else {"text": standing_wiretap(self.graph, victim).equation}

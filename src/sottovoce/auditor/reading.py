@@ -27,6 +27,11 @@ def push_sum(view: View) -> bool:
     return view.header["algorithm"] in PUSH_SUM
 
 
+def mixings(view: View) -> int:
+    """How often x and y are mixed for each gradient (`consensus`): so many exchanges of x, then as many of y."""
+    return int(view.header["parameters"].get("consensus", 1))
+
+
 def coordinates(view: View) -> int:
     return int(view.header["coordinates"])
 
@@ -80,6 +85,17 @@ def stepsizes(view: View, node: int) -> Array:
     return out
 
 
+def mixed_once(view: View, node: int, exchange: int) -> Array:
+    """What x is on its way from one iteration to the next, sent in a later exchange; (iterations, d)."""
+    found = np.full((view.iterations, coordinates(view)), np.nan)
+    for r in view.graph.out_neighbours(node):
+        if seen(view, node, r):
+            m = payload(view, view.edge(node, r), exchange)
+            if m.shape == found.shape:
+                _fill(found, m)
+    return found
+
+
 def broadcast(view: View, node: int) -> tuple[Array, Array, Array]:
     """What a node sends to all alike, where someone curious hears it: x, u and x - u, each (iterations, d)."""
     d = coordinates(view)
@@ -100,10 +116,10 @@ def broadcast(view: View, node: int) -> tuple[Array, Array, Array]:
     return x, u, p
 
 
-def pushed(view: View, sender: int, receiver: int) -> Array:
-    """M on an edge, (iterations, d): the part of a pushed message that carries the tracker y."""
+def pushed(view: View, sender: int, receiver: int, again: int = 0) -> Array:
+    """M on an edge, (iterations, d): the part of a pushed message that carries the tracker y; `again`: as it is mixed once more."""
     d = coordinates(view)
-    m = payload(view, view.edge(sender, receiver), 0 if push_sum(view) else 1)
+    m = payload(view, view.edge(sender, receiver), 0 if push_sum(view) else mixings(view) + again)
     if m.shape[1] != (2 * d + 1 if push_sum(view) else d):
         return np.full((view.iterations, d), np.nan)
     return m[:, -d:]
@@ -142,17 +158,19 @@ class Heard:
     def _read_neighbours(self, p: Array) -> None:
         """Who hears all that the victim pulls computes its next x, or what is missing from it."""
         view, victim = self.view, self.victim
-        local = _same_as(view, "A") is None  # then x+ = R x - u
-        pulled = np.zeros_like(p)
+        local, q = _same_as(view, "A") is None, mixings(view)  # x+ = R x - u, or R (x - u), or these mixed again
+        pulled, last = np.zeros_like(p), np.zeros_like(p)
         for j in (victim, *view.graph.in_neighbours(victim)):
             x, _, mine = broadcast(view, j)
             R = weight(view, "R", victim, j)
             pulled = pulled + np.where(R == 0, 0.0, R * (x if local else mine))
+            last = last + np.where(R == 0, 0.0, R * mixed_once(view, j, q - 1)) if q > 1 else pulled
         late = np.arange(len(p))[:, None] >= view.settled
         if local:
-            _fill(self.u[:-1], np.where(late[:-1], pulled[:-1] - self.x[1:], np.nan))
+            after = mixed_once(view, victim, 1)[:-1] if q > 1 else self.x[1:]
+            _fill(self.u[:-1], np.where(late[:-1], pulled[:-1] - after, np.nan))
         elif _same_as(view, "A") == _same_as(view, "R"):
-            _fill(self.x[1:], np.where(late[:-1], pulled[:-1], np.nan))
+            _fill(self.x[1:], np.where(late[:-1], last[:-1], np.nan))
             _fill(self.u, self.x - p)
 
     def _read_push_sum(self) -> None:
@@ -203,7 +221,8 @@ def flow(view: View, group: Iterable[int]) -> Array:
     group, net = set(group), np.zeros((view.iterations + 1, coordinates(view)), np.longdouble)
     for s, r in view.graph.edges:
         if (s in group) != (r in group):
-            net[1:] += pushed(view, s, r) * (1 if r in group else -1)
+            for again in range(mixings(view)):
+                net[1:] += pushed(view, s, r, again) * (1 if r in group else -1)
     return np.cumsum(net, axis=0)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..transcript import Transcript
+from .sum_witness import sum_witness
 from .witness import Witness, ranked, witness
 from .worlds import World, world_of
 
@@ -40,7 +41,9 @@ class Witnesses:
         return next((w for w in found if w is not None), None)
 
     def evidence(self, victim: int, coalition: Iterable[int]) -> dict[str, Any] | None:
-        """The same in figures."""
+        """The same in figures; where a method opens sums, another world of its own kind."""
+        if self.transcript.header.get("opens"):
+            return sum_witness(self.transcript, victim, coalition, self.delta)
         found = self.of(victim, coalition)
         return None if found is None else {
             "delta": self.delta.tolist(), "neighbour": int(found.neighbour), "case": str(found.case),

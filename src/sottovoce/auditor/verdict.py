@@ -22,6 +22,7 @@ from .attack import Estimate
 WORDS = ("READ", "READ UP TO", "NARROWED", "WITNESSED", "NOT DECIDED")
 PROTECTION = {"READ": 0, "READ UP TO": 1, "NARROWED": 2, "NOT DECIDED": 3, "WITNESSED": 4}
 EXACT = 1e-6  # a relative error below which a number counts as read
+ALIKE = 1e-9  # errors below this differ by rounding only: the first attack that has one stands
 BIT = 0.5  # an error that is one bit a coordinate better than guessing zero
 
 
@@ -40,9 +41,9 @@ class Verdict:
         return PROTECTION[self.verdict]
 
 
-def word_for(estimate: Estimate, error: float) -> str | None:
-    """What an estimate with this error amounts to; None where it is no better than a guess."""
-    if not np.isfinite(error) or error > BIT:
+def word_for(estimate: Estimate, error: float, guessed: float = 1.0) -> str | None:
+    """What an estimate with this error amounts to; None where it is no better than a guess, whose error is `guessed`."""
+    if not np.isfinite(error) or error > BIT * min(guessed, 1.0):
         return None
     partial = estimate.up_to is not None or len(estimate.nodes) > 1
     if error <= EXACT:
@@ -51,5 +52,7 @@ def word_for(estimate: Estimate, error: float) -> str | None:
 
 
 def strongest(verdicts: list[Verdict]) -> Verdict:
-    """The one that stands: the first in the order of words, the smallest error among equals."""
-    return min(verdicts, key=lambda v: (WORDS.index(v.verdict), v.evidence.get("error", np.inf)))
+    """The one that stands: the first in the order of words; among equals the sum over the fewest nodes, then the smallest error,
+    then the first attack."""
+    fewest = lambda v: len(v.evidence.get("nodes", ()))
+    return min(verdicts, key=lambda v: (WORDS.index(v.verdict), fewest(v), max(v.evidence.get("error", np.inf), ALIKE)))

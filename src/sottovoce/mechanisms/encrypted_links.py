@@ -28,7 +28,7 @@ TAG = 16  # bytes that tell a message from an altered one
 class Sealed(Mapping[Key, np.ndarray]):
     """(k, exchange) -> what crosses each edge, uint8 (edge, bytes, run); sealed when it is asked for."""
 
-    def __init__(self, sent: Mapping[Key, np.ndarray]):
+    def __init__(self, sent: Mapping[Key, np.ndarray], edges: Any = (), options: Any = None):
         self._sent = sent
         self._links: dict[tuple[int, int], Any] = {}  # (edge, run) -> its cipher; the key is nowhere else
 

@@ -13,6 +13,7 @@ so that both ends hold the very same bits whatever their machines make of a loga
 from __future__ import annotations
 
 import functools
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,11 @@ class NodeDraws:
         blocks = [self._words((s, r), stream, int(k), coordinates) for s, r in pairs]
         words = np.concatenate([np.empty((0, coordinates, 4), np.uint64), *blocks])[..., None]
         return tuple(from_words(np, law, np.moveaxis(words, 2, 0), w) for w in which)
+
+    def kept(self, label: int) -> NodeDraws:
+        """The same for what outlasts a run: the label stands in for the roster's hash and for its seed."""
+        named = hashlib.sha256(b"sottovoce kept\0" + label.to_bytes(8, "big")).digest()
+        return NodeDraws(self._me, self._private, self._keys, named, label)
 
     def _words(self, edge: tuple[int, int], stream: Stream, k: int, coordinates: int) -> Array:
         """Four 32-bit words a coordinate: (1, coordinates, 4)."""

@@ -54,8 +54,9 @@ class JournalDraws:
     def four(self, *arguments: Any, **named: Any) -> Answers:
         return self.journal.remember(lambda: self.draws.four(*arguments, **named))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.draws, name)
+    def kept(self, label: int) -> Any:
+        """Known to others too, or to all: the same each time."""
+        return self.draws.kept(label)
 
 
 class JournalCost:

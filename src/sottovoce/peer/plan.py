@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..draws import WEIGHTS, Draws, Stream
-from ..errors import ProblemError
+from ..errors import ParameterError, ProblemError
 from ..graph import Graph
 from ..problem import Problem
 from ..registry import mechanism
@@ -42,7 +42,20 @@ def planned(roster: Roster, cost: Problem) -> Task:
         record=False, x0=np.zeros((roster.n, roster.d)), every=1, tolerance=roster.tolerance, parameters=dict(roster.parameters),
     )  # fmt: skip
     check_player(task.algorithm, "peer")
+    _check_deployable(task)
     return task
+
+
+def _check_deployable(task: Task) -> None:
+    """What only a simulation plays so far."""
+    if task.helpers:
+        raise ParameterError(
+            f"{task.algorithm.name} asks for {task.helpers} helper nodes, and a federation consists of its parties alone; "
+            "take a method without helpers, such as private-sum"
+        )
+    for what in (task.algorithm, *(a.mechanism for a in task.mechanisms)):
+        if what.simulated:
+            raise ParameterError(f"{what.name} is for simulation only: {what.simulated}")
 
 
 def agreed(task: Task) -> dict[str, Any]:
@@ -99,7 +112,7 @@ def classes(task: Task) -> dict[str, Any]:
 def _rehearsals(task: Task) -> Iterator[tuple[Any, ...]]:
     for first, _ in task.phases:
         stack = acting_stack(task, task.active(first))
-        arguments = task.rules, stack, task.problem.d, task.step_parameters, diameter_of(task)
+        arguments = task.rules, stack, task.problem.d, task.step_parameters, diameter_of(task), task.graph.n
         yield first, *rehearsed(task.algorithm, *arguments)
 
 

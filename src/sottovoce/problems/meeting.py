@@ -19,6 +19,7 @@ class Meeting(Family):
     """f = |x - p|^2 / 2; data (p,)."""
 
     name: ClassVar[str] = "rendezvous"
+    quadratic: ClassVar[bool] = True
 
     def value(self, xp: Any, data: tuple, x: Any) -> Any:
         return xp.sum((x - data[0][:, :, None]) ** 2, axis=1) / 2
@@ -82,7 +83,7 @@ def average(values: Any) -> Problem:
     return rendezvous(values)
 
 
-def total(values: Any) -> Problem:
+def total(values: Any, labels: Any = None) -> Problem:
     """The sum of the nodes' values, (n, d) or (n,): nothing to minimise, and `optimum` is the exact sum."""
     rows, whole = _rows("values", values)
-    return Problem.of(Nothing(), (rows,), rows.shape[1], values=rows, optimum=whole)
+    return Problem.of(Nothing(), (rows,), rows.shape[1], values=rows, optimum=whole, labels=labels)

@@ -35,7 +35,7 @@ def share(X: Any, y: Any, sites: Any, l2: float, intercept: bool) -> Shares:
     if len(y) != len(X):
         raise ProblemError(f"X and y must have one row per record; X has {len(X)}, y has {len(y)}")
     at_least_zero("l2", l2)
-    labels, rows = _split(sites, len(X))
+    labels, rows = split(sites, len(X))
     penalty = np.full((len(rows), X.shape[1]), l2 / len(rows))
     if intercept:
         X = np.column_stack([X, np.ones(len(X))])
@@ -51,7 +51,7 @@ def at_least_zero(what: str, value: Any, *, positive: bool = False) -> None:
         raise ParameterError(f"{what} must be a finite number, {bound} 0; it is {value!r}")
 
 
-def _split(sites: Any, records: int) -> tuple[tuple | None, list[np.ndarray]]:
+def split(sites: Any, records: int) -> tuple[tuple | None, list[np.ndarray]]:
     """(labels, record numbers of each site); an int shares equally, the first sites taking one more if it must be."""
     if isinstance(sites, (int, np.integer)):
         if not 1 <= sites <= records:

@@ -17,6 +17,7 @@ class Huber(Loss):
     """r^2 / 2 while |r| <= delta, else delta (|r| - delta / 2), of r = x'w - y; the fifth of the data is delta (n,)."""
 
     name: ClassVar[str] = "huber"
+    smooth: ClassVar[bool] = False
 
     def path(self, data: tuple) -> list[tuple]:
         """From squares alone down to delta: with few squares at the start, Newton would see no curvature."""

@@ -136,7 +136,7 @@ class Chronicle:
 def scale_of(task: Task) -> Array:
     """How far away a run may well be at first: the optimum's own size, or what the first gradients move it."""
     size = float(np.linalg.norm(task.problem.optimum)) * task.problem.n**0.5
-    first = task.problem.family.gradient(np, task.problem.data, task.x0)
+    first = task.family.gradient(np, task.problem.data, task.x0)
     with np.errstate(over="ignore", invalid="ignore"):
         moved = np.sqrt(((task.stepsize * first) ** 2).sum((0, 1)))
     return np.maximum(size, np.where(np.isfinite(moved), moved, 0))

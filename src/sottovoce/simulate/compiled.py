@@ -16,12 +16,12 @@ import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
 from ..errors import NotInstalled, ProblemError
-from ..layout import Layout
+from ..layout import CoSenders, Layout
 from ..registry import Algorithm, Applied
 from ..weights import Rule
 from . import eager
 from .chronicle import BROKEN, SETTLING, Chronicle, Chunk, Played, distance
-from .everynode import EveryNode, Stage
+from .everynode import EveryNode, Stage, refused
 from .stack import advance, begin
 from .sums import JaxSums
 from .tape import Notes, Tape
@@ -45,6 +45,7 @@ class Arguments(NamedTuple):
     data: Any
     values: Array | None
     reverse: Array | None
+    pairs: CoSenders | None
     stepsize: Array
     seed: Array
     runs: Array
@@ -67,6 +68,12 @@ class Recipe:
     record: bool
     every: int
     slots: int
+    helpers: int
+
+    def answer(self, state: Any) -> Any:
+        """What the parties hold against the optimum."""
+        found = self.algorithm.answer(state)
+        return found[: -self.helpers] if self.helpers else found
 
 
 def jax_module() -> Any:
@@ -124,7 +131,8 @@ def part_of(task: Task, index: np.ndarray) -> Task:
 
 def _play(task: Task, watch: Callable[[int], None]) -> Played:
     setup, state, ms = _begin(task)
-    chronicle = Chronicle(task, distance(task.algorithm.answer(state), task.problem.optimum), task.algorithm.answer(state), watch)
+    answer = task.answer(state)
+    chronicle = Chronicle(task, distance(answer, task.problem.optimum), answer, watch)
     arguments, acting = arguments_of(task), task.active(-1)
     for first, last in task.phases:
         ms = eager.still_acting(ms, acting, task.active(first))
@@ -132,7 +140,7 @@ def _play(task: Task, watch: Callable[[int], None]) -> Played:
         state, ms, stopped = _loop(task, acting, chronicle, arguments, state, ms, first, last)
         if stopped:
             break
-    return chronicle.finish(np.asarray(task.algorithm.answer(state)), setup)
+    return chronicle.finish(np.asarray(task.answer(state)), setup)
 
 
 def _begin(task: Task) -> tuple[Notes | None, Any, Any]:
@@ -150,7 +158,7 @@ def arguments_of(task: Task) -> Arguments:
     return Arguments(
         task.layout, task.tables, task.schedule, aids_of(task.layout, task.rules, task.tables),
         eager.active_of(task), task.problem.data, eager.values_of(task), eager.reverse_of(task.graph),
-        task.stepsize, draws.seed, draws.runs, np.asarray(task.problem.optimum), np.int64(task.settled),
+        eager.pairs_of(task), task.stepsize, draws.seed, draws.runs, np.asarray(task.problem.optimum), np.int64(task.settled),
     )  # fmt: skip
 
 
@@ -160,8 +168,8 @@ def recipe_of(task: Task, acting: tuple[bool, ...]) -> Recipe:
     stack = tuple(_timeless(a) for a in eager.acting_stack(task, acting))
     own = vars(task.step_parameters)
     return Recipe(
-        task.algorithm, stack, rules, task.problem.family, task.problem.d, tuple(own.items()), eager.diameter_of(task),
-        task.keeps, task.record, task.every, _slots(task),
+        task.algorithm, stack, rules, task.family, task.problem.d, tuple(own.items()), eager.diameter_of(task),
+        task.keeps, task.record, task.every, _slots(task), task.helpers,
     )  # fmt: skip
 
 
@@ -187,7 +195,7 @@ def _loop(
         count = min(last, (start // recipe.every) * recipe.every + length) - start
         before = (state, ms)
         state, ms, found = run(arguments, state, ms, start, count)
-        reached = np.asarray(task.algorithm.answer(state))
+        reached = np.asarray(task.answer(state))
         stop = chronicle.add(_chunk(chronicle, start, count, reached, found, described))
         if stop is not None:
             state, ms, _ = run(arguments, *before, start, stop - start)
@@ -198,6 +206,7 @@ def _loop(
 
 def _chunk(chronicle: Chronicle, start: int, count: int, reached: Any, found: dict[str, Any], described: Any) -> Chunk:
     recorded = len(chronicle.recorded(start, count))
+    _check_refused(chronicle, start, count, found, described)
     found = jax_module().tree.map(np.asarray, found)
     tapes = []
     for i in range(count if "sent" in found else 0):
@@ -209,6 +218,18 @@ def _chunk(chronicle: Chronicle, start: int, count: int, reached: Any, found: di
         start, count, found["errors"][:recorded], found["worst"], found["broken"], found["peak"], reached, found["moves"][:count],
         answers, tapes,
     )
+
+
+def _check_refused(chronicle: Chronicle, start: int, count: int, found: dict[str, Any], described: Any) -> None:
+    """A compiled step cannot stop; what it refused on the way is told now, the first of it."""
+    told = [(np.asarray(where)[:count], why) for where, why in zip(found["refused"], described["refusals"], strict=True)]
+    at = min(((int(np.argmax(where > 0)), i) for i, (where, _) in enumerate(told) if where.any()), default=None)
+    if at is not None:
+        k, (where, why) = at[0], told[at[1]]
+        runs = chronicle.task.runs
+        error = refused(start + k, int(where[k]), len(runs), runs, why)
+        error.result = chronicle
+        raise error
 
 
 @functools.lru_cache(maxsize=128)
@@ -224,8 +245,9 @@ def program(recipe: Recipe) -> tuple[Callable[..., Any], dict[str, Any]]:
             node = EveryNode(stage, k, Tape() if recipe.record else None, STEP)
             node.keeps = recipe.keeps
             following, ms = advance(recipe.algorithm, node, recipe.stack, state, ms)
-            before, after = recipe.algorithm.answer(state), recipe.algorithm.answer(following)
-            notes = {"moves": jnp.abs(after - before).max()}
+            before, after = recipe.answer(state), recipe.answer(following)
+            described["refusals"] = [why for _, why in node.refusals]
+            notes = {"moves": jnp.abs(after - before).max(), "refused": [where for where, _ in node.refusals]}
             if node.tape is not None:
                 described["draws"] = [d._replace(value=None) for d in node.tape.draws]
                 sent = node.tape.sent(jnp, arguments.layout)
@@ -245,6 +267,7 @@ def _stage(recipe: Recipe, a: Arguments) -> Stage:
         jnp, JaxSums(a.layout), a.layout, recipe.family, a.data, CounterDraws.traced(a.seed, a.runs), a.stepsize,
         Weigher(dict(recipe.rules), a.tables, a.schedule, a.aids, a.active), recipe.coordinates,
         parameters=SimpleNamespace(**dict(recipe.parameters)), values=a.values, reverse=a.reverse, diameter=recipe.diameter,
+        helpers=recipe.helpers, pairs=a.pairs,
     )  # fmt: skip
 
 
@@ -255,7 +278,7 @@ def _iterate(jax: Any, recipe: Recipe, once: Any, state: Any, ms: Any, first: Ar
     buffers = {name: jax.tree.map(lambda s: jnp.zeros((length, *s.shape), s.dtype), note) for name, note in notes.items()}
     buffers["errors"] = jnp.zeros((recipe.slots + 1, runs))
     if recipe.record:
-        answer = jax.eval_shape(recipe.algorithm.answer, state)
+        answer = jax.eval_shape(recipe.answer, state)
         buffers["answers"] = jnp.zeros((recipe.slots + 1, *answer.shape))
     slot_of = lambda k: (k + recipe.every - 1) // recipe.every
 
@@ -266,7 +289,7 @@ def _iterate(jax: Any, recipe: Recipe, once: Any, state: Any, ms: Any, first: Ar
         slot = slot_of(first + i + 1) - slot_of(first + 1)
         buffers = dict(buffers, errors=put(buffers["errors"], error, slot))
         if recipe.record:
-            buffers["answers"] = put(buffers["answers"], recipe.algorithm.answer(state), slot)
+            buffers["answers"] = put(buffers["answers"], recipe.answer(state), slot)
         for name, note in notes.items():
             buffers[name] = jax.tree.map(lambda buffer, value: put(buffer, value, i), buffers[name], note)
         broken = jnp.where((broken == 0) & (ratio > BROKEN), first + i + 1, broken)

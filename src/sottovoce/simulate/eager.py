@@ -9,8 +9,10 @@ import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
 from ..graph import Graph
+from ..layout import CoSenders, co_senders
 from .chronicle import BROKEN, SETTLING, Chronicle, Chunk, Played, distance
 from .everynode import EveryNode, Stage
+from .helpers import padded
 from .stack import advance, begin
 from .sums import NumpySums
 from .tape import Tape
@@ -32,14 +34,14 @@ def play(task: Task, watch: Callable[[int], None] = lambda k: None) -> Played:
 def stage_of(task: Task) -> Stage:
     """The arrays of a task."""
     return Stage(
-        np, NumpySums(task.layout), task.layout, task.problem.family, task.problem.data,
+        np, NumpySums(task.layout), task.layout, task.family, task.problem.data,
         CounterDraws(task.seed, task.runs), task.stepsize,
         BlockWeigher(
             task.rules, task.tables, task.schedule, task.iterations, aids_of(task.layout, task.rules, task.tables), active_of(task)
         ),
         task.problem.d,
         parameters=task.step_parameters, values=values_of(task), reverse=reverse_of(task.graph),
-        diameter=diameter_of(task),
+        diameter=diameter_of(task), helpers=task.helpers, pairs=pairs_of(task),
     )  # fmt: skip
 
 
@@ -53,7 +55,7 @@ def active_of(task: Task) -> Array | None:
 
 
 def values_of(task: Task) -> Array | None:
-    return None if task.problem.values is None else np.asarray(task.problem.values)[:, :, None]
+    return None if task.problem.values is None else padded(np.asarray(task.problem.values)[:, :, None], task.helpers)
 
 
 def reverse_of(graph: Graph) -> Array | None:
@@ -62,7 +64,13 @@ def reverse_of(graph: Graph) -> Array | None:
 
 def diameter_of(task: Task) -> int | None:
     """Only methods that flood need it, and it is dear to find."""
-    return task.graph.diameter if task.algorithm.floods else None
+    floods = task.algorithm.floods or any(a.mechanism.floods for a in task.mechanisms)
+    return task.graph.diameter if floods else None
+
+
+def pairs_of(task: Task) -> CoSenders | None:
+    """Only mechanisms whose words cancel need them, and they are many where graphs are dense."""
+    return co_senders(task.graph) if any(a.mechanism.cancels for a in task.mechanisms) else None
 
 
 def _play(task: Task, watch: Callable[[int], None]) -> Played:
@@ -74,7 +82,7 @@ def _play(task: Task, watch: Callable[[int], None]) -> Played:
     state, ms = begin(method, node, acting_stack(task, acting), task.x0)
     if setup is not None:
         setup.states = state
-    answer = method.answer(state)
+    answer = task.answer(state)
     chronicle = Chronicle(task, distance(answer, task.problem.optimum), answer, watch)
     for first, last in task.phases:
         ms = still_acting(ms, acting, task.active(first))
@@ -83,7 +91,7 @@ def _play(task: Task, watch: Callable[[int], None]) -> Played:
         state, ms, stopped = chunks.loop(state, ms, first, last)
         if stopped is not None:
             return chronicle.finish(stopped, setup)
-    return chronicle.finish(method.answer(state), setup)
+    return chronicle.finish(task.answer(state), setup)
 
 
 def acting_stack(task: Task, acting: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -109,7 +117,7 @@ class Chunks:
         """Until `last`, or until the tolerance is reached; then the answer of that iteration is the third."""
         for k in range(first, last, self.length):
             count = min(self.length, last - k)
-            before = self.task.algorithm.answer(state)
+            before = self.task.answer(state)
             state, ms, answers, promises, tapes = self._iterate(state, ms, k, count)
             stop = self.chronicle.add(self._chunk(k, count, before, answers, promises, tapes))
             if stop is not None:
@@ -123,7 +131,7 @@ class Chunks:
             node = EveryNode(self.stage, k, tape, STEP)
             node.keeps = self.task.keeps
             state, ms = advance(method, node, self.stack, state, ms)
-            answers.append(method.answer(state))
+            answers.append(self.task.answer(state))
             promises.append(node.promises)
             if tape is not None:
                 tape.states = state

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..draws import STEP, STEPSIZE, UNIT, WORDS, Draws, Stream
-from ..errors import GraphError
+from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, Draws, Stream
+from ..errors import GraphError, Refused
 from ..laws import law as named_law
-from ..layout import Layout
+from ..layout import CoSenders, Layout
 from ..node import Values, Weight, Weights, each, grouped
+from .helpers import helper_numbers
 from .tape import Tape
 from .weigh import Weigher
 
@@ -43,6 +44,9 @@ class Stage:
     values: Array | None = None
     reverse: Array | None = None
     diameter: int | None = None
+    helpers: int = 0
+    told_n: int | None = None  # how many parties a step is told that there are; None: as many as there are
+    pairs: CoSenders | None = None
 
     @functools.cached_property
     def cut(self) -> Callable[[Array], tuple[Array, Array]]:
@@ -55,12 +59,12 @@ class EveryNode:
     """All nodes in iteration k (k = -1 is the set-up)."""
 
     keeps = True  # whether a promised total is restored when only rounding has moved it
-    helper = None
 
     def __init__(self, stage: Stage, k: Any, tape: Tape | None = None, kind: int = STEP):
         self.stage, self.k, self.tape, self.kind = stage, k, tape, kind
         self.xp, self.parameters, self.coordinates = stage.xp, stage.parameters, stage.coordinates
         self.promises: list[tuple[Array, Array, Array]] = []  # result, total, shift of each promised sum
+        self.refusals: list[tuple[Array, str]] = []  # compiled: where something is to be refused, and why
         self.calls = 0
 
     # weights -----------------------------------------------------------------------------------------------------
@@ -155,6 +159,9 @@ class EveryNode:
     def collect(self, out: Array) -> Array:
         return self.stage.sums.columns.sum(self._on_entries(out))
 
+    def largest(self, inbox: Array) -> Array:
+        return self.stage.sums.rows.largest(self._on_entries(inbox))
+
     def _on_entries(self, on_edges: Array) -> Array:
         layout = self.stage.layout
         full = self.xp.zeros((len(layout.source), *on_edges.shape[1:]), on_edges.dtype)
@@ -187,24 +194,53 @@ class EveryNode:
 
     # randomness --------------------------------------------------------------------------------------------------
 
-    def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
+    def draw(
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
+    ) -> Array:
         """Numbers of a law, as many coordinates as `like` has, one row a node or (known "edge", "pair") an out-edge."""
         each = each or ("edge" if known in ("edge", "pair") else "node")
-        call = self.calls
-        self.calls += 1
+        call = self._call()
         law = law if law in (UNIT, WORDS) else named_law(law)
         sender, receiver = self._ends(each, known, shared)
-        value = self.stage.weigher.numbers(
-            self.stage, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2]
-        )
+        size = like.shape[-2]
+        if kept is None:
+            value = self.stage.weigher.numbers(self.stage, law, Stream(self.kind, call), self.k, sender, receiver, size)
+        else:  # what outlasts a run goes by its label alone
+            source = self.stage.draws.kept(kept).four
+            (value,) = source(self.xp, law, Stream(KEPT), -1, sender, receiver, size, (0,))
         if self.tape is not None:
             self.tape.draw(f"draw-{call}", each, known, law, value)
         return value
 
-    def shared(self, law: Any, like: Array) -> tuple[Array, Array]:
+    def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know, once for my out-edges and once for my in-edges."""
-        value = self.draw(law, like, "edge", shared=True)
+        value = self.draw(law, like, "edge", shared=True, kept=kept)
         return value, value
+
+    def cancelling(self, like: Array) -> Array:
+        """Words that sum to zero over the in-edges of each receiver."""
+        call, stage, size = self._call(), self.stage, like.shape[-2]
+        assert stage.pairs is not None  # the mechanism says that it cancels
+        pairs, most = stage.pairs, len(stage.pairs.blocks)
+        runs: Any = getattr(stage.draws, "runs", 1)
+        shape = (len(stage.layout.sender), size, runs if isinstance(runs, int) else len(runs))
+        if not most:
+            return self.xp.zeros(shape, self.xp.uint64)
+        streams = stage.weigher.numbers(stage, WORDS, Stream(self.kind, call), self.k, pairs.first, pairs.second, most * size)
+        if self.tape is not None:
+            self.tape.draw(f"draw-{call}", "co-senders", "pair", WORDS, streams)
+        words = streams.reshape(-1, size, streams.shape[-1])[pairs.word]
+        return self._added(self._added(self.xp.zeros(shape, self.xp.uint64), pairs.plus, words), pairs.minus, 0 - words)
+
+    def _added(self, rows: Array, where: Array, words: Array) -> Array:
+        if self.xp is np:
+            np.add.at(rows, where, words)
+            return rows
+        return rows.at[where].add(words)
+
+    def _call(self) -> int:
+        self.calls += 1
+        return self.calls - 1
 
     def _ends(self, each: str, known: str, shared: bool) -> tuple[Array, Array]:
         layout = self.stage.layout
@@ -214,6 +250,20 @@ class EveryNode:
             return self.xp.minimum(layout.sender, layout.receiver), self.xp.maximum(layout.sender, layout.receiver)
         nodes = self.xp.arange(1 if shared else layout.n)
         return nodes, nodes
+
+    # refusals and contributions ----------------------------------------------------------------------------------
+
+    def refuse(self, bad: Array, why: str) -> None:
+        """At once in NumPy; compiled, noted, and told after the chunk."""
+        where = 1 + self.xp.argmax(self.xp.any(bad, 1).reshape(-1))  # the first node and run, as one number above 0
+        where = self.xp.where(self.xp.any(bad), where, 0)
+        if self.xp is not np:
+            self.refusals.append((where, why))
+        elif where:
+            raise refused(self.k, int(where), bad.shape[-1], self.stage.draws.runs, why)
+
+    def contribute(self, values: Array, grid: Any) -> Array:
+        return values
 
     # public facts ------------------------------------------------------------------------------------------------
 
@@ -227,4 +277,24 @@ class EveryNode:
 
     @property
     def public(self) -> SimpleNamespace:
-        return SimpleNamespace(n=self.stage.layout.n, diameter=self.stage.diameter)
+        n = self.stage.told_n or self._parties
+        return SimpleNamespace(n=n, helpers=self.stage.helpers, diameter=self.stage.diameter)
+
+    @property
+    def _parties(self) -> int:
+        return self.stage.layout.n - self.stage.helpers
+
+    @property
+    def helper(self) -> Array:
+        return helper_numbers(self.xp, self.xp.arange(self.stage.layout.n), self._parties)
+
+    @property
+    def to_helper(self) -> Array:
+        return helper_numbers(self.xp, self.stage.layout.receiver, self._parties)
+
+
+def refused(k: Any, where: int, columns: int, runs: Array, why: str) -> Refused:
+    """The error of `refuse`; `where` counts nodes and runs from 1 on."""
+    node, column = divmod(where - 1, columns)
+    run = f", run {int(runs[column])}" if columns == len(runs) > 1 else ""
+    return Refused(f"{'set-up' if k < 0 else f'iteration {int(k) + 1}'}, node {node}{run}: {why}")

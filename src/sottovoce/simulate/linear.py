@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..draws import SETUP, STEP, CounterDraws
+from ..family import Quadratic
+from ..problem import Problem
 from . import eager
 from .everynode import EveryNode
-from .stack import advance, begin
+from .helpers import helped
+from .stack import advance, begin, dressed
 from .task import Task
 from .weigh import BlockWeigher
 
@@ -40,6 +43,26 @@ class Recursion:
         return self.constant + self.unit * stepsize * self.slope
 
 
+def behind(task: Task, seed: int, runs: Array) -> Problem:
+    """The costs as the step sees them: quadratic models at the optimum where a mechanism puts others in their place.
+
+    Of many runs, each with costs of its own, the one with the steepest. Nothing of what a mechanism adds is seen apart from
+    the cost that it is added to, so what is advised tells no more than that cost does.
+    """
+    if not any("gradient" in a.mechanism.overrides for a in task.mechanisms):
+        return task.problem
+    stack, stage = eager.acting_stack(task, task.active(-1)), eager.stage_of(task)
+    stage.draws = CounterDraws(seed, runs)
+    x = np.broadcast_to(task.problem.optimum[None, :, None], (task.problem.n, task.problem.d, len(runs))).copy()
+    _, ms = begin(task.algorithm, EveryNode(stage, -1, None, SETUP), stack, x)
+    node, _ = dressed(EveryNode(stage, -1, None, SETUP), stack, ms)
+    H, g = node.hessian(x), node.gradient(x)
+    run = int(np.abs(np.linalg.eigvalsh(np.moveaxis(H, -1, 0))).max((1, 2)).argmax())
+    H, g = (H[..., run] + H[..., run].swapaxes(1, 2)) / 2, g[..., run]
+    b = H @ task.problem.optimum - g
+    return Problem.of(Quadratic(), (H, b, np.zeros(len(b))), task.problem.d, optimum=task.problem.optimum)
+
+
 class Linearised:
     """A task's late iterations on a homogeneous quadratic problem."""
 
@@ -49,8 +72,8 @@ class Linearised:
         self.task = replace(task, mechanisms=(), record=False)
         self.unit = float(np.max(task.problem.smoothness))  # only the product of stepsize and curvature matters
         self.data = (np.asarray(H) / self.unit, *(0 * np.asarray(r) for r in rest))
-        self.family = family
-        self.n, self.d = task.problem.n, task.problem.d
+        self.family = helped(family, task.helpers)
+        self.n, self.d = task.layout.n, task.problem.d
         zero = np.zeros((self.n, self.d, 1))
         self.rest = self._settled(self._begin(zero, 1))
         moved = self._begin(np.ones_like(zero) + np.arange(self.n)[:, None, None], 1)

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ..draws import STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
-from ..errors import GraphError, InvariantBroken, WeightError
+from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, CounterDraws, Draws, Stream
+from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
-from ..layout import Alone, Layout
 from ..ledger import Ledger
-from ..node import Values, Weight, Weights, each, grouped
+from ..node import Values, Weight, Weights, each, grouped, said
 from ..weights import Rule
-from .eager import active_of, diameter_of, values_of
+from .eager import active_of, diameter_of, pairs_of, values_of
+from .entries import Entries, Pair
+from .helpers import helper_numbers, share_of
+from .streams import Streams, streams_of
 from .tape import parts
 from .task import Task
 from .weigh import Rules, batches
@@ -31,27 +32,13 @@ from .weigh import Rules, batches
 Array = np.ndarray
 
 
-class Entries:
-    """A node's row or column: its own share first, then its edges, sorted by the other end."""
-
-    def __init__(self, layout: Layout, me: int, index: Array):
-        mine = layout.source == layout.target
-        self.index = np.concatenate([index[mine[index]], index[~mine[index]]])
-        self.sender, self.receiver, self.side = layout.source[self.index], layout.target[self.index], Alone(len(index))
-
-    def ends(self, pairwise: bool) -> tuple[Array, Array]:
-        """Sender and receiver as a draw is keyed: the same for both directions of a link if it is the pair's."""
-        if not pairwise:
-            return self.sender, self.receiver
-        return np.minimum(self.sender, self.receiver), np.maximum(self.sender, self.receiver)
-
-
 @dataclass
 class Own:
     """What a node has for a whole run."""
 
     me: int
-    n: int
+    n: int  # the parties; a number beyond is a helper's
+    helpers: int
     diameter: int | None
     row: Entries
     column: Entries
@@ -68,16 +55,18 @@ class Own:
     draws: Draws
     mail: Any
     keeps: bool = True
+    streams: Streams | None = None
     ledgers: dict[tuple[int, int, int], Ledger] = field(default_factory=dict)
 
     @classmethod
     def of(cls, task: Task, me: int, mail: Any) -> Own:
         """Node `me` of a task, run 0."""
         values, draws = values_of(task), CounterDraws(task.seed, task.runs[:1])
-        return cls.alone(task, me, task.problem.only(me), None if values is None else values[me : me + 1], draws, mail)
+        family, data = share_of(task.problem, me)
+        return cls.alone(task, me, data, None if values is None else values[me : me + 1], draws, mail, family)
 
     @classmethod
-    def alone(cls, task: Task, me: int, data: Any, value: Array | None, draws: Draws, mail: Any) -> Own:
+    def alone(cls, task: Task, me: int, data: Any, value: Array | None, draws: Draws, mail: Any, family: Any = None) -> Own:
         """Node `me` with its own data and draws; nothing of a task is used that another node would have to say."""
         layout = task.layout
         row, column = (Entries(layout, me, np.flatnonzero(ends == me)) for ends in (layout.target, layout.source))
@@ -85,41 +74,28 @@ class Own:
         tables = {name: (pick(table, row), pick(table, column)) for name, table in task.tables.items()}
         active = active_of(task)
         return cls(
-            me, task.graph.n, diameter_of(task), row, column, task.rules, tables,
+            me, task.problem.n, task.helpers, diameter_of(task), row, column, task.rules, tables,
             None if active is None else (pick(active, row), pick(active, column)), task.schedule,
-            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize, task.problem.family,
+            task.stepsize[me : me + 1] if len(task.stepsize) > 1 else task.stepsize,
+            task.problem.family if family is None else family,
             data, value, task.problem.d, task.step_parameters, draws, mail, task.keeps,
+            streams_of(pairs_of(task), layout, column.index),
         )  # fmt: skip
 
     def ledger(self, kind: int, call: int, part: int) -> Ledger:
         return self.ledgers.setdefault((kind, call, part), Ledger(self.n))
 
 
-class Pair:
-    """The entries of one weight at one node: its row part for a pull, its column part for a push, drawn when asked for."""
-
-    def __init__(self, entries: Callable[[str], Array], side: str):
-        self._entries, self.side = entries, side
-
-    row = functools.cached_property(lambda self: self._entries("row"))
-    column = functools.cached_property(lambda self: self._entries("column"))
-
-    def cut(self, _: Any = None) -> tuple[Array, Array]:
-        """My own share and my edges, on the side that chooses this weight."""
-        mine = self.column if self.side == "column" else self.row
-        return mine[:1], mine[1:]
-
-
 class OneNode:
     """One node in iteration k (k = -1 is the set-up)."""
 
-    helper = None
     xp = np
 
     def __init__(self, own: Own, k: int, kind: int = STEP):
         self.own, self.k, self.kind, self.keeps = own, k, kind, own.keeps
         self.parameters, self.coordinates = own.parameters, own.coordinates
-        self.phase = self.calls = self.promises = 0
+        self.phase = self.calls = 0
+        self.promises: list[Any] = []  # the totals that pushes of this iteration have promised
 
     # weights -----------------------------------------------------------------------------------------------------
 
@@ -207,8 +183,7 @@ class OneNode:
 
     def push(self, *terms: tuple[Weight, Values], total: Any = None) -> Values:
         home, sent = grouped(terms)
-        shape, call = home if not sent else sent[0][1], self.promises
-        self.promises += 1
+        shape, call = home if not sent else sent[0][1], self._promise(total)
         pushed = self._weighed_out(sent)
         out = tuple(part[1:] for part in pushed)
         came = self._cross(out) if sent else ()
@@ -221,6 +196,14 @@ class OneNode:
             for p, (plain, wanted) in enumerate(zip(parts(y), parts(total), strict=True))
         ]
         return tuple(kept) if isinstance(y, tuple) else kept[0]
+
+    def _promise(self, total: Any) -> int:
+        """Which account a promise belongs to: pushes of one iteration with the very same total speak of the same sum."""
+        for call, before in enumerate(self.promises):
+            if getattr(total, "ndim", 0) and before is total:
+                return call
+        self.promises.append(total)
+        return len(self.promises) - 1
 
     @staticmethod
     def _weighed_out(sent: list[tuple[Any, Values]]) -> list[Array]:
@@ -249,6 +232,9 @@ class OneNode:
 
     collect = gather
 
+    def largest(self, inbox: Array) -> Array:
+        return inbox.max(0, keepdims=True, initial=0)
+
     def turn(self, inbox: Values) -> Values:
         if not np.array_equal(self.own.row.sender, self.own.column.receiver):
             raise GraphError("turn() needs a two-way graph: what came from j must find an edge to j")
@@ -271,29 +257,55 @@ class OneNode:
             raise GraphError("this problem's nodes hold no value to average; use problems.average or problems.rendezvous")
         return self.own.value
 
+    # refusals and contributions ----------------------------------------------------------------------------------
+
+    def refuse(self, bad: Array, why: str) -> None:
+        if np.any(bad):
+            when = "set-up" if self.k < 0 else f"iteration {self.k + 1}"
+            raise Refused(f"{when}, node {self.own.me}: {why}")
+
+    def contribute(self, values: Array, grid: Any) -> Array:
+        return values
+
     # randomness and public facts ---------------------------------------------------------------------------------
 
-    def draw(self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None) -> Array:
-        draws, mine, pair = self.own.draws, self.own.column, known == "pair"
+    def draw(
+        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
+    ) -> Array:
+        if kept is not None:
+            return self._numbers("common", self._call(), law, np.zeros(1, int), np.zeros(1, int), like, kept)
+        mine, pair = self.own.column, known == "pair"
         if (each or ("edge" if known in ("edge", "pair") else "node")) == "edge":
             sender, receiver = (ends[1:] for ends in mine.ends(pair))
-            return self._numbers(draws.between if pair else draws.four, self._call(), law, sender, receiver, like)
+            return self._numbers("between" if pair else "four", self._call(), law, sender, receiver, like)
         owner = np.zeros(1, int) if shared else np.full(1, self.own.me)
-        return self._numbers(draws.common if shared else draws.four, self._call(), law, owner, owner, like)
+        return self._numbers("common" if shared else "four", self._call(), law, owner, owner, like)
 
-    def shared(self, law: Any, like: Array) -> tuple[Array, Array]:
+    def shared(self, law: Any, like: Array, kept: int | None = None) -> tuple[Array, Array]:
         """Numbers of each edge that both its ends know: those of my out-edges, and those of my in-edges."""
         call, sides = self._call(), [mine.ends(False) for mine in (self.own.column, self.own.row)]
-        out, inbox = (self._numbers(self.own.draws.between, call, law, s[1:], r[1:], like) for s, r in sides)
+        out, inbox = (self._numbers("between", call, law, s[1:], r[1:], like, kept) for s, r in sides)
         return out, inbox
+
+    def cancelling(self, like: Array) -> Array:
+        """The words of my out-edges, from the streams that I share; over the in-edges of each receiver they sum to zero."""
+        call, size, shared = self._call(), like.shape[-2], self.own.streams
+        assert shared is not None  # the mechanism says that it cancels
+        whole, edges = np.zeros((1, shared.most * size, 1)), len(self.own.column.index) - 1
+        return shared.added(self._numbers("between", call, WORDS, shared.first, shared.second, whole), edges, size)
 
     def _call(self) -> int:
         self.calls += 1
         return self.calls - 1
 
-    def _numbers(self, source: Any, call: int, law: Any, sender: Array, receiver: Array, like: Array) -> Array:
-        law = law if law in (UNIT, WORDS) else named_law(law)
-        return source(np, law, Stream(self.kind, call), self.k, sender, receiver, like.shape[-2], (0,))[0]
+    def _numbers(
+        self, who: str, call: int, law: Any, sender: Array, receiver: Array, like: Array, kept: int | None = None
+    ) -> Array:
+        """Numbers that `who` knows: me alone ("four"), sender and receiver ("between"), all ("common")."""
+        law, size = law if law in (UNIT, WORDS) else named_law(law), like.shape[-2]
+        if kept is not None:  # what outlasts a run goes by its label alone
+            return getattr(self.own.draws.kept(kept), who)(np, law, Stream(KEPT), -1, sender, receiver, size, (0,))[0]
+        return getattr(self.own.draws, who)(np, law, Stream(self.kind, call), self.k, sender, receiver, size, (0,))[0]
 
     @property
     def me(self) -> Array:
@@ -305,20 +317,12 @@ class OneNode:
 
     @property
     def public(self) -> SimpleNamespace:
-        return SimpleNamespace(n=self.own.n, diameter=self.own.diameter)
+        return SimpleNamespace(n=self.own.n, helpers=self.own.helpers, diameter=self.own.diameter)
 
+    @property
+    def helper(self) -> Array:
+        return helper_numbers(np, [self.own.me], self.own.n)
 
-def said(terms: tuple[tuple[Weight, Values], ...]) -> list[tuple[Any, Any, Values]]:
-    """What a pull sends, (weight, factor, value): a value goes out as it is, its sign and factor stay with whoever weighs it;
-    values with the same weight go out as their sum."""
-    groups: list[list[tuple[Weight, Values]]] = []
-    for weight, v in terms:
-        if weight.entries is not None:
-            if groups and groups[-1][-1][0].entries is weight.entries:
-                groups[-1].append((weight, v))
-            else:
-                groups.append([(weight, v)])
-    plain = lambda group: len(group) == 1 and isinstance(group[0][0].factor, int | float)
-    return [
-        (g[0][0].entries, g[0][0].factor, g[0][1]) if plain(g) else (g[0][0].entries, 1, grouped(tuple(g))[1][0][1]) for g in groups
-    ]
+    @property
+    def to_helper(self) -> Array:
+        return helper_numbers(np, self.own.column.receiver[1:], self.own.n)

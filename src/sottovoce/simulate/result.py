@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from ..transcript import Transcript
 
 Array = np.ndarray
 ARRAYS = ("x", "error", "recorded", "messages", "bytes", "stepsize", "optimum", "trajectory")
-FACTS = ("algorithm", "iterations", "invariant", "seed", "backend", "spent", "parameters", "mechanisms", "provenance", "advice")
+FACTS = (
+    "algorithm", "iterations", "invariant", "seed", "backend", "spent", "parameters", "mechanisms", "provenance", "advice", "why"
+)  # fmt: skip
 VERSION = 1
 GIVEN = "parameter."  # before the names of parameters that are arrays
 CLOSE, CRAWL = 1e-6, 0.999  # further than this from where it began, and slower than this: not converged
@@ -45,6 +48,7 @@ class Result:
     audit: Any = None
     provenance: dict[str, Any] = field(default_factory=dict)
     advice: str | None = None  # what the adviser said of the stepsize, where it was asked
+    why: str | None = None  # why this method, where `solve` picked it
 
     @property
     def final(self) -> Array:
@@ -120,8 +124,16 @@ class Result:
         return (
             f"<{self.algorithm}: {n} nodes, d = {d}, {self.iterations} iterations ({self.backend}), stepsize {size}; "
             f"{many}final error {np.median(self.final):.2g}, rate {self.rate():.4f}, "
-            f"{int(self.bytes.sum()):,} bytes sent{f'; {self.warning}' if self.warning else ''}>"
+            f"{int(self.bytes.sum()):,} bytes sent{self._spent()}{f'; {self.warning}' if self.warning else ''}>"
         )
+
+    def _spent(self) -> str:
+        return "" if self.spent is None else f"; spent {told(self.spent)}"
+
+
+def told(spent: Mapping[str, float]) -> str:
+    """What was spent in words; a delta of zero goes without saying."""
+    return ", ".join(f"{what} {value:.4g}" for what, value in spent.items() if value or what == "epsilon")
 
 
 def _table(value: Any) -> Array | None:

@@ -143,6 +143,11 @@ class JaxSide:
 
         return jax.ops.segment_sum(v, self.index, num_segments=self.n, indices_are_sorted=self.ordered)
 
+    def largest(self, v: Array) -> Array:
+        import jax
+
+        return jax.ops.segment_max(v, self.index, num_segments=self.n, indices_are_sorted=self.ordered)
+
     def spread(self, u: Array) -> Array:
         return u[self.index]
 

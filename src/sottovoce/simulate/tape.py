@@ -18,7 +18,7 @@ Array = Any
 
 
 class Drawn(NamedTuple):
-    """A draw and who knows it: "me", "edge", "pair" or "all"; `owner` is "receiver", "sender" or "node" or "edge"."""
+    """A draw and who knows it: "me", "edge", "pair" or "all"; `owner` is "receiver", "sender", "node", "edge" or "co-senders"."""
 
     name: str
     owner: str

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..draws import START, WEIGHTS, CounterDraws, Stream
 from ..errors import GraphError, ParameterError, ProblemError
+from ..family import Family
 from ..graph import Graph
 from ..laws import Law
 from ..layout import Columns, Layout, Rows, layout
@@ -20,7 +21,7 @@ from ..registry import Algorithm, Applied, algorithm, mechanism, settle, undersc
 from ..sequence import GraphSequence, as_graph
 from ..weights import Given, Rule, rule
 from . import checks
-from .checks import check_player as check_player
+from .helpers import helped, joined, padded
 from .weigh import Rules
 
 Array = np.ndarray
@@ -34,7 +35,7 @@ class Task:
     parameters: dict[str, Any]
     mechanisms: tuple[Applied, ...]  # the leftmost is nearest the step
     problem: Problem
-    graph: Graph  # of a sequence: every edge that occurs
+    graph: Graph  # of a sequence: every edge that occurs; with the helpers, who come last
     sequence: GraphSequence | None
     layout: Layout
     rules: Rules
@@ -70,28 +71,49 @@ class Task:
         return not any(a.mechanism.breaks_invariant for a in self.mechanisms)
 
     @property
+    def helpers(self) -> int:
+        """How many nodes at the end only help."""
+        return self.graph.n - self.problem.n
+
+    @property
+    def family(self) -> Family:
+        """The costs of all nodes."""
+        return helped(self.problem.family, self.helpers)
+
+    def answer(self, state: Any) -> Any:
+        """What the parties hold against the optimum."""
+        found = self.algorithm.answer(state)
+        return found[: self.problem.n] if self.helpers else found
+
+    @property
     def step_parameters(self) -> SimpleNamespace:
         return SimpleNamespace(**{name: self.parameters[name] for name in self.algorithm.parameters})
 
 
 def prepare(
     method: str | Algorithm, problem: Problem, graph: Any, *, stepsize: Any, iterations: int, runs: Any, seed: int,
-    mechanisms: Any, record: bool, x0: Any, every: int, tolerance: float | None, parameters: dict[str, Any],
+    mechanisms: Any, record: bool, x0: Any, every: int, tolerance: float | None, parameters: dict[str, Any], advised: bool = False,
 ) -> Task:  # fmt: skip
-    """Check everything and resolve it; `stepsize` is a number or one a node here."""
+    """Check everything and resolve it; `stepsize` is a number or one a node here. `advised`: not to be played, only to find one."""
     method = algorithm(method)
     checks.check_counts(iterations=iterations, every=every)
     checks.check_tolerance(tolerance)
-    checks.check_method(method)
     network, sequence = fit(method, problem, graph, iterations)
     numbers = run_numbers(runs)
     settled, stack = choose(method, parameters, mechanisms)
+    checks.check_sets(method, settled, stack, problem.d)
+    method = method.settled_for(settled)
     rules, tables, schedule = weigh(method, settled, network, sequence, CounterDraws(seed, numbers), iterations)
-    return Task(
+    together = any(a.mechanism.together(a.options) for a in stack)
+    task = Task(
         method, settled, stack, problem, network, sequence, layout(network), rules, tables, schedule,
-        steps(method, stepsize, problem.n), start(problem, x0, seed, numbers), int(seed), numbers, int(iterations),
+        steps(method, stepsize, problem.n), padded(start(problem, x0, seed, numbers, together), network.n - problem.n),
+        int(seed), numbers, int(iterations),
         int(every), bool(record), tolerance,
     )  # fmt: skip
+    if not advised:
+        checks.check_fit(task)
+    return task
 
 
 def run_numbers(runs: Any) -> Array:
@@ -110,6 +132,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
     checks.check_costs(method, problem)
+    checks.check_quadratic(method, problem)
     network = as_graph(graph)
     sequence = network.prepared(iterations) if isinstance(network, GraphSequence) else None
     if sequence is not None and method.graphs != "sequence":
@@ -119,7 +142,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
     if problem.n != union.n:
         raise GraphError(f"the problem has {problem.n} nodes but the graph has {union.n}; they must be the same parties")
     checks.check_labels(problem, union)
-    pair = union.no_path()
+    pair = union.no_path() if method.graphs != "helpers" else None
     if pair is not None:
         a, b = (union.labels[i] for i in pair)
         what = "the graphs together are" if sequence is not None else "the graph is"
@@ -130,7 +153,7 @@ def fit(method: Algorithm, problem: Problem, graph: Any, iterations: int) -> tup
             f"{method.name} needs a two-way graph, but edge {one_way} has no way back; "
             "add the missing edges (two_way=True in the builders), or take a method for digraphs such as ab or push-pull"
         )
-    return union, sequence
+    return joined(union, method.helpers, method.graphs == "helpers"), sequence
 
 
 def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tuple[dict[str, Any], tuple[Applied, ...]]:
@@ -144,6 +167,7 @@ def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tu
     settled = {**settle(method.name, method.parameters, given), **chosen}
     own = method.mechanisms(SimpleNamespace(**settled))
     stack = (*own, *applied(mechanisms))
+    checks.check_settings(method, settled)
     checks.check_stack(method, stack)
     checks.check_used(method, settled)
     return settled, stack
@@ -235,14 +259,14 @@ def steps(method: Algorithm, stepsize: Any, n: int) -> Array:
         raise ParameterError(f"stepsize must be a number or one a node (shape ({n},)), not of shape {values.shape}")
     if not (np.isfinite(values).all() and (values > 0).all()):
         raise ParameterError(f"stepsize must be above 0 and finite, not {stepsize!r}; leave it out for an advised one")
-    return values.reshape(-1, 1, 1)
+    return padded(values.reshape(-1, 1, 1), method.helpers if values.ndim else 0, 1.0)
 
 
-def start(problem: Problem, x0: Any, seed: int, runs: Array) -> Array:
-    """x^0: as given, (n, d) or (runs, n, d), or standard normal."""
+def start(problem: Problem, x0: Any, seed: int, runs: Array, together: bool = False) -> Array:
+    """x^0: as given, (n, d) or (runs, n, d), or standard normal; `together`: drawn once for all nodes."""
     n, d = problem.n, problem.d
     if x0 is None:
-        nodes = np.arange(n)
+        nodes = np.arange(n) * (not together)
         return CounterDraws(seed, runs).four(np, Law(), Stream(START), -1, nodes, nodes, d, (0,))[0]
     try:
         values = np.asarray(x0)

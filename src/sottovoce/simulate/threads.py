@@ -108,7 +108,7 @@ def play(task: Task, watch: Callable[[int], None] = lambda k: None, patience: fl
     if failures:
         raise failures[0]
     shift = max((ledger.shift for own in owns for ledger in own.ledgers.values()), default=0.0)
-    return told(task, np.concatenate([np.stack(answers[i]) for i in range(task.graph.n)], 1), shift, watch)
+    return told(task, np.concatenate([np.stack(answers[i]) for i in range(task.problem.n)], 1), shift, watch)
 
 
 def told(task: Task, answers: Array, shift: float, watch: Callable[[int], None]) -> Played:

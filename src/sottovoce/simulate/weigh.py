@@ -209,7 +209,8 @@ class BlockWeigher(Weigher):
         first, last, block = self._blocks.get(key, (0, 0, None))
         if not first <= k < last:
             size = 8.0 * len(sender) * coordinates * np.size(stage.draws.runs)
-            first, last = k, max(k + 1, min(self.until, k + AHEAD, k + int(BLOCK / size)))
+            ahead = min(self.until, k + AHEAD, k + int(BLOCK / size)) if k >= 0 else 0  # a set-up happens once
+            first, last = k, max(k + 1, ahead)
             block = super().numbers(stage, law, stream, np.arange(first, last), sender, receiver, coordinates)
             self._blocks[key] = (first, last, block)
         return block[k - first]

@@ -1,0 +1,93 @@
+"""What a coalition sees of masked quadratic costs: the masked ones, less the masks that it knows itself, and the law of the others.
+
+Function masks are declared in the header, with their scale; those of the coalition's edges are among its draws. What remains on the
+honest nodes is f + (masks of honest edges), which sum to zero over each component of honest nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..masks import Quadratics
+from ..view import View
+from .attacks.tail_secants import curvature
+from .reading import coordinates, enclosed, heard
+
+Array = np.ndarray
+DECLARED = re.compile(r"function-masks\(kind=quadratic, scale=([0-9.e+-]+)")
+
+
+class Masked(NamedTuple):
+    """Of one component of honest nodes."""
+
+    group: tuple[int, ...]
+    H: Array  # (runs, group, d, d), what is read of each, known masks taken off
+    laplacian: Array  # (group, group), of the honest edges between them
+    scale: float  # spread of the entries of a mask's S
+
+
+def declared(view: View) -> float | None:
+    """The scale of quadratic masks, where there are any."""
+    found = (DECLARED.match(text) for text in view.header.get("mechanisms", ()))
+    return next((float(m[1]) for m in found if m), None)
+
+
+def one_run(view: View, run: int) -> View:
+    """The same view of one run alone."""
+    cut = lambda m: m[..., run : run + 1] if m.shape[-1] > 1 else m
+    sent = {key: cut(m) for key, m in view.sent.items()}
+    draws = {key: d._replace(value=cut(d.value)) for key, d in view.draws.items()}
+    states = {k: {name: cut(v) for name, v in leaves.items()} for k, leaves in view.states.items()}
+    return replace(view, sent=sent, draws=draws, states=states)
+
+
+def masked(view: View, victim: int) -> Masked | None:
+    """What is read of the victim's component; None where there are no quadratic masks, or one of them is not read."""
+    scale = declared(view)
+    if scale is None or view.wiretap or victim in view.coalition:
+        return None
+    group = enclosed(view, victim)
+    runs = max((m.shape[-1] for m in view.sent.values()), default=0)
+    found = [_read(one_run(view, run), group, scale) for run in range(runs)]
+    if not found or any(one is None for one in found):
+        return None
+    return Masked(group, np.array(found), _laplacian(view, group), scale)
+
+
+def _read(view: View, group: tuple[int, ...], scale: float) -> Array | None:
+    known = _known(view, scale)
+    found = []
+    for node in group:
+        ears = heard(view, node)
+        H = None if ears is None else curvature(*ears.increments())
+        if H is None or known is None:
+            return None
+        found.append(H - known[node])
+    return np.array(found)
+
+
+def _known(view: View, scale: float) -> Array | None:
+    """The masks that the coalition knows, on each node's Hessian: (n, d, d)."""
+    masks = Quadratics(coordinates(view), scale)
+    drawn = [d.value for (_, k), d in view.draws.items() if k == -1 and d.owner == "edge" and d.value.shape[1] == masks.size]
+    if len(drawn) != 1:
+        return None
+    on_edges = masks.parts(np.nan_to_num(drawn[0]))[0][..., 0]
+    found = np.zeros((view.graph.n, masks.d, masks.d))
+    np.add.at(found, view.graph.receiver, on_edges)
+    np.subtract.at(found, view.graph.sender, on_edges)
+    return found
+
+
+def _laplacian(view: View, group: tuple[int, ...]) -> Array:
+    place, L = {node: p for p, node in enumerate(group)}, np.zeros((len(group), len(group)))
+    for s, r in view.graph.edges:
+        if s in place and r in place:
+            a, b = place[s], place[r]
+            L[[a, b], [a, b]] += 1
+            L[[a, b], [b, a]] -= 1
+    return L

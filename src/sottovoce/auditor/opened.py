@@ -1,0 +1,97 @@
+"""What a View of a method that opens sums (summing.py) tells: the sum over each group of honest nodes that hang together.
+
+Everybody is told the sum over all nodes, and a coalition takes its own shares away. Where it parts the honest, the masked words,
+which everybody hears, add up group by group: the masks inside a group cancel, those on its border the coalition knows. Whoever
+listens on all links knows no mask, and adds up all of the words.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..fixed_point import FixedPoint, settled, unpacked
+from ..view import View
+from .reading import enclosed
+
+Array = np.ndarray
+
+
+class Opened(NamedTuple):
+    """The sum of the shares of some nodes, of one iteration."""
+
+    nodes: tuple[int, ...]
+    at: Array | None  # (d,), where gradients and Hessians were taken; None where the shares are plain values
+    sums: Array  # (numbers,)
+
+
+def opened(view: View, victim: int) -> list[Opened]:
+    """The sums over the smallest group around the victim, iteration by iteration; none where the method opens none."""
+    if not {"range", "words"} <= set(view.header["parameters"]) or victim in view.coalition:
+        return []
+    group = tuple(range(view.graph.n)) if view.wiretap else enclosed(view, victim)
+    found = []
+    for k in range(view.iterations):
+        sums = _by_words(view, k, group)  # to the bit, noise that the coalition itself put in taken off too
+        if sums is None and len(group) + len(view.coalition) == view.graph.n:
+            sums = _by_states(view, k)
+        if sums is not None:
+            found.append(Opened(group, _point(view, k), sums))
+    return found
+
+
+def _point(view: View, k: int) -> Array | None:
+    """Where iteration k took its gradients: what the coalition's own states say; the public start for the wire-tapper."""
+    if view.coalition:
+        at = view.states[k].get("at")
+        return None if at is None else at[view.coalition[0], :, 0]
+    return np.zeros(view.header["coordinates"]) if k == 0 and view.header["parameters"].get("of") is None else None
+
+
+def _by_states(view: View, k: int) -> Array | None:
+    """All honest nodes together: what was opened less what the coalition put in."""
+    state = view.states.get(k, {})
+    if not view.coalition or not {"own", "sums"} <= set(state):
+        return None
+    return state["sums"][view.coalition[0], :, 0] - state["own"][list(view.coalition), :, 0].sum(0)
+
+
+def _by_words(view: View, k: int, group: tuple[int, ...]) -> Array | None:
+    """Any group with the masks on its border known: its masked words, those masks taken off."""
+    fixed = grid_of(view)
+    words, masks = masked(view, k), masks_of(view, k)
+    if words is None or (masks is None and not view.wiretap):
+        return None
+    total = [digit[list(group)].sum(0) for digit in unpacked(np, words[..., None], fixed.words)]
+    for e, (s, r) in enumerate(view.graph.edges):
+        if masks is not None and (s in group) != (r in group):
+            sign = -1 if s in group else 1
+            total = [t + sign * digit for t, digit in zip(total, unpacked(np, masks[e][:, None], fixed.words), strict=True)]
+    return fixed.values(np, settled(np, total))[:, 0]
+
+
+def grid_of(view: View) -> FixedPoint:
+    """The fixed point, which is public."""
+    parameters = view.header["parameters"]
+    return FixedPoint(view.graph.n, float(parameters["range"]), int(parameters["words"]))
+
+
+def masked(view: View, k: int) -> Array | None:
+    """Everybody's masked words, (node, words), as far as they were heard; None unless all were."""
+    first = view.sent.get((k, 0))
+    if first is None or first.dtype != np.uint64:
+        return None
+    words = np.zeros((view.graph.n, first.shape[1] - 1), np.uint64)
+    for e, (s, _) in enumerate(view.graph.edges):
+        words[s] = np.maximum(words[s], first[e, 1:, 0])  # what is not seen is zero
+    for hop in range(1, 1 + max(e for (i, e) in view.sent if i == k)):
+        words = np.maximum(words, view.sent[k, hop][..., 0].max(0).reshape(words.shape))
+    heard = {i for i in range(view.graph.n) if words[i].any()} | set(view.coalition)
+    return words if len(heard) == view.graph.n else None
+
+
+def masks_of(view: View, k: int) -> Array | None:
+    """(edge, words), those of the coalition's edges."""
+    found = [d.value for (name, i), d in view.draws.items() if i == k and (d.known, d.law) == ("edge", "words")]
+    return found[0][..., 0] if found else None

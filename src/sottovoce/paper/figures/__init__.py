@@ -1,0 +1,1 @@
+"""One file a figure (or a table); found by being there."""

@@ -1,0 +1,215 @@
+"""Attacks on masked costs: each breaks its control; none guesses better whose a record is than the budget allows, the best no worse."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import sottovoce as sv
+from sottovoce.auditor.attack import attacks, error_of
+from sottovoce.auditor.attacks.masked_posterior import posterior, spread
+from sottovoce.auditor.attacks.tail_secants import along
+from sottovoce.auditor.judge import Judge
+from sottovoce.auditor.masked import masked, one_run
+from sottovoce.auditor.reading import heard
+from sottovoce.masks import Features, Quadratics
+from sottovoce.protection import quadratic_gradients, record_gradients
+from sottovoce.view import View, truth_of, view_of
+
+GALLERY = attacks()
+MINE = ("masked-secants", "masked-posterior")
+GRAPH = sv.Graph(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2), (3, 1), (1, 4)])
+I, M, CURIOUS = 0, 1, (2, 3, 4)  # node 0, its one honest neighbour, and the maximal coalition
+RNG = np.random.default_rng(8)
+X = RNG.standard_normal((150, 2))
+Y = X @ [1.0, -0.5] + 0.5 * RNG.standard_normal(150)
+SITES = np.repeat(np.arange(5), 30)
+GAMES = 100  # runs in each world
+
+
+def test_they_break_their_controls():
+    for name in MINE:
+        view, victim, truth = GALLERY[name].control()
+        estimates = GALLERY[name].run(view, victim)
+        assert estimates
+        assert max(error_of(e, truth) for e in estimates) < 1e-7
+
+
+def test_they_work_on_a_view_from_disk_and_say_nothing_elsewhere(tmp_path):
+    view, victim, truth = GALLERY[MINE[0]].control()
+    loaded = View.load(view.save(tmp_path))
+    assert [error_of(e, truth) for e in GALLERY[MINE[0]].run(loaded, victim)] == [
+        error_of(e, truth) for e in GALLERY[MINE[0]].run(view, victim)
+    ]
+    bare = replace(view, header={**view.header, "mechanisms": []})
+    for name in MINE:
+        assert GALLERY[name].run(bare, victim) == []  # no masks are declared
+        assert GALLERY[name].run(view, view.coalition[0]) == []  # nobody attacks itself
+
+
+def world(problem, mechanism, runs=GAMES, iterations=40, who=CURIOUS, stepsize=0.002, **given):
+    result = sv.run(
+        "gradient-tracking", problem, GRAPH, mechanisms=mechanism, A="uniform", runs=runs, iterations=iterations, record=True,
+        stepsize=stepsize, **given,
+    )  # fmt: skip
+    return view_of(result.transcript, who), truth_of(result.transcript), result
+
+
+def moved(make, y):
+    """Two worlds: the first record of node 0 is its own, or its neighbour's."""
+    sites = SITES.copy()
+    here = make(X, y, sites)
+    sites[0] = M
+    return here, make(X, y, sites)
+
+
+# quadratic ------------------------------------------------------------------------------------------------------------
+
+
+def test_nobody_guesses_the_owner_better_than_the_budget_allows():
+    """Least squares, thirty records a node, all but two nodes against them: naive secants, the posterior, and the likelihood ratio of
+    everything that is read, by one who knows every number but whose the record is."""
+    scale = 4.0
+    mechanism = sv.mechanism("function-masks", scale=scale)
+    problems = moved(sv.problems.least_squares, Y)
+    record, target = X[0], Y[0]
+    bound = (np.linalg.norm(record) + 1e-9, abs(target) + 1e-9)
+    told = sv.protection(problems[0], GRAPH, mechanism, bound=bound, coalition=CURIOUS, records=([record], [target])).rows[0]
+    assert told.partner == M
+    assert 0.5 < told.worst < 2
+    right = {"naive": 0, "posterior": 0, "likelihood": 0}
+    for owner, problem in zip((I, M), problems, strict=True):
+        view, _, _ = world(problem, mechanism)
+        seen = masked(view, I)
+        for run in range(GAMES):
+            alone = one_run(view, run)
+            scores = {
+                "naive": _along(seen.H[run, 0], problems, record),
+                "posterior": _along(posterior(seen._replace(H=seen.H[run : run + 1]), spread(alone))[0], problems, record),
+                "likelihood": _ratio(alone, seen.H[run], problems, record, target, scale),
+            }
+            for name, score in scores.items():
+                right[name] += (score > 0) == (owner == I)
+    games = 2 * GAMES
+    error = 3 * np.sqrt(0.25 / games)
+    for name, count in right.items():
+        assert count / games < told.guess + error, name
+    assert right["likelihood"] / games > told.guess - error  # the budget is what the best attacker gets
+    assert told.guess - error > 0.5  # and the game is one that can be won at all
+
+
+def _along(H, problems, record):
+    """An estimate of node 0's curvature, along the record: nearer to which world?"""
+    here, there = (p.hessian(p.optimum)[I] for p in problems)
+    return np.sum((H - (here + there) / 2) * np.outer(record, record))
+
+
+def _ratio(view, H, problems, record, target, scale):
+    """The log-likelihood ratio of both masked costs, curvature and offset, as they were read."""
+    ears = heard(view, I)
+    offset = ears.y[0] - H[0] @ ears.x[0] - _known_offset(view, scale)  # what is read of the gradient at zero
+    at = [(p.hessian(p.optimum)[I], p.gradient(np.zeros(2))[I]) for p in problems]
+    middle = tuple(sum(parts) / 2 for parts in zip(*at, strict=True))
+    S, t = np.outer(record, record), -target * record
+    return np.sum((H[0] - middle[0]) * S) / 2 + (offset - middle[1]) @ t
+
+
+def _known_offset(view, scale):
+    """t of the masks on node 0 that the coalition knows. The masked gradient at zero has them, and H was read without the others' S."""
+    draw = next(d for (_, k), d in view.draws.items() if k == -1 and d.owner == "edge")
+    masks, total = Quadratics(2, scale), np.zeros(2)
+    x0 = heard(view, I).x[0]
+    for e, (s, r) in enumerate(GRAPH.edges):
+        if I in (s, r) and np.isfinite(draw.value[e]).all():
+            S, t = masks.parts(draw.value[e : e + 1])
+            total += (1 if r == I else -1) * (t[0, :, 0] + S[0, :, :, 0] @ x0)
+    return total
+
+
+def test_large_masks_leave_an_equal_share_of_the_sum_and_the_sum():
+    problem = sv.problems.least_squares(X, Y, SITES)
+    view, truth, _ = world(problem, sv.mechanism("function-masks", scale=300.0), runs=1, stepsize=2e-5, iterations=60)
+    (naive, total), (bayes,) = (GALLERY[name].run(view, I) for name in MINE)
+    share = error_of(replace(naive, value=naive.guess), truth)
+    assert total.nodes == (I, M)
+    assert error_of(total, truth) < 1e-6
+    assert error_of(naive, truth) > 3 * share  # a worse attacker must not flatter the masks
+    assert error_of(bayes, truth) == pytest.approx(share, rel=0.02)
+    assert share < 0.5  # and that the sum alone says this much is not the attack's doing
+
+
+def test_fresh_masks_average_out_over_runs():
+    problem = sv.problems.least_squares(X, Y, SITES)
+    errors = {}
+    for runs in (1, 64):
+        view, truth, _ = world(problem, sv.mechanism("function-masks", scale=100.0), runs=runs, stepsize=5e-5)
+        errors[runs] = error_of(GALLERY["masked-secants"].run(view, I)[0], truth)
+    assert errors[64] < errors[1] / 3
+
+
+def test_the_verdicts_say_what_is_left():
+    """Masks hide node 0 from the others up to its sum with the honest one; without masks, or with no honest neighbour, it is read."""
+    problem = sv.problems.least_squares(X, Y, SITES)
+    gallery = [GALLERY[name] for name in ("tail-secants", *MINE)]
+
+    def verdict(mechanism, who):
+        result = world(problem, mechanism, runs=1, stepsize=2e-4, iterations=60)[2]
+        see = lambda coalition: view_of(result.transcript, coalition)
+        judge = Judge(see, truth_of(result.transcript), GRAPH, [I], lambda *_: None, gallery)
+        return next(v for v in judge.verdicts(who) if v.asset == "curvature")
+
+    assert verdict((), CURIOUS).verdict == "READ"
+    hidden = verdict("function-masks:scale=100", CURIOUS)
+    assert (hidden.verdict, hidden.evidence["nodes"]) == ("READ UP TO", [I, M])
+    assert verdict("function-masks:scale=100", (1,)).verdict == "NOT DECIDED"
+    enclosed = verdict("function-masks:scale=100", (1, 2, 4))
+    assert (enclosed.verdict, enclosed.evidence["attack"]) == ("READ", "A23")
+
+
+# matern ---------------------------------------------------------------------------------------------------------------
+
+
+def test_nor_behind_masks_of_features():
+    """Logistic regression: the likelihood ratio of all gradients that are read along the way, under the law of the masks."""
+    T, d, games = 12, 2, 60
+    options = {"kind": "matern", "scale": 0.6, "amplitude": 1.2, "length": 2.0, "features": 10 * d * (T + 1)}
+    mechanism = sv.mechanism("function-masks", **options)
+    problems = moved(lambda X, y, sites: sv.problems.logistic(X, y, sites), (Y > 0).astype(int))
+    label = 1.0 if Y[0] > 0 else -1.0
+    features, right, chances = Features(d, options["amplitude"], options["length"], options["features"]), 0, []
+    for owner, problem in zip((I, M), problems, strict=True):
+        view, truth, _ = world(problem, mechanism, runs=games, iterations=T, stepsize=0.02)
+        for run in range(games):
+            alone = one_run(view, run)
+            score, mu = _features_ratio(alone, problems, features, label)
+            right += (score > 0) == (owner == I)
+            chances.append(norm.cdf(mu / 2))
+    error = 3 * np.sqrt(0.25 / (2 * games))
+    assert 0.6 < np.mean(chances) < 0.95
+    assert abs(right / (2 * games) - np.mean(chances)) < error
+
+
+def _features_ratio(view, problems, features, label):
+    """The ratio, and the mu of this run: both nodes' gradients less what is known, as one Gaussian vector with the masks' covariance."""
+    draws = {d.value.shape[1]: d.value for (_, k), d in view.draws.items() if k == -1}
+    waves = features.waves(np, draws[features.numbers], draws[features.count])
+    quadratic = Quadratics(features.d, 0.6)
+    coefficients = draws[quadratic.size + features.count][:, :, 0]
+    seen, change, basis, middle = [], [], [], []
+    for node, sign in ((I, 1), (M, -1)):
+        g, x = along(heard(view, node))
+        masks = np.hstack([quadratic_gradients(quadratic, x), features.gradients_of(waves, x)])
+        for e, (s, r) in enumerate(GRAPH.edges):
+            if node in (s, r) and np.isfinite(coefficients[e]).all():
+                g = g - (1 if r == node else -1) * (masks @ coefficients[e]).reshape(g.shape)
+        seen.append(g.ravel())
+        basis.append(sign * masks)
+        change.append(sign * record_gradients(problems[0], X[:1], np.array([label]), x)[0].ravel())
+        at = [np.array([p.gradient(point)[node] for point in x]).ravel() for p in problems]
+        middle.append((at[0] + at[1]) / 2)
+    left, size, _ = np.linalg.svd(np.concatenate(basis), full_matrices=False)
+    kept = size > 1e-9 * size[0]
+    white = lambda v: (left[:, kept].T @ np.concatenate(v)) / size[kept]
+    h = white(change)
+    return (white(seen) - white(middle)) @ h, np.linalg.norm(h)
