@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import json
 import os
@@ -350,6 +351,31 @@ def test_nodes_do_what_was_rehearsed(tmp_path, algorithm, parameters):
     found = np.stack([[member.x[k] for member in members] for k in range(26)])
     largest = np.maximum.accumulate(np.abs(wanted).max((1, 2)))
     assert (np.abs(found - wanted).max((1, 2)) <= 1e-12 * largest).all()
+
+
+def test_numbers_that_two_nodes_share_come_from_their_keys(tmp_path):
+    """The masks of private-sum cancel only where both ends of an edge draw the very same words."""
+    folder = tmp_path / "three"
+    facts = federation(folder, sv.graphs.cycle(3, two_way=True), "private-sum", {}, "rendezvous:d=2", iterations=4)
+
+    async def answer(name):
+        return [x async for _, x in sv.Node(folder / name)][-1]
+
+    async def all_three():
+        return await asyncio.gather(*map(answer, facts.names))
+
+    wanted = whole(folder)[1].values.sum(0)
+    assert np.abs(np.array(asyncio.run(all_three())) - wanted).max() < 1e-9
+
+
+def test_every_algorithm_makes_a_federation_or_says_why_not(tmp_path):
+    made = []
+    for name in sv.registry.algorithms():
+        with contextlib.suppress(InputError):
+            federation(tmp_path / name, sv.graphs.cycle(3, two_way=True), name, problem="rendezvous:d=2")
+            made.append(name)
+        assert (tmp_path / name).exists() == (name in made)
+    assert {"private-gradient-tracking", "ab", "subgradient-push", "add-opt", "private-sum"} <= set(made)
 
 
 def test_a_delaying_proxy_that_cuts_the_line_changes_nothing(tmp_path):

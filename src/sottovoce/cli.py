@@ -45,7 +45,7 @@ AUDITED = """Examples:
 FOUNDED = """Examples:
 
   sottovoce init five --set K=3
-  sottovoce init clinics --graph links.csv --problem own:d=4 --stepsize 0.01 --host a=a.example.org:7440
+  sottovoce init sites --graph links.csv --problem own:d=4 --stepsize 0.01
 """
 
 REPRODUCED = """Examples:
@@ -181,7 +181,7 @@ def problems(*, json: Json = False) -> int:
 
 @app.command(help_epilogue=FOUNDED)
 def init(folder: str, /, *, founding: Founding = FOUNDING) -> int:
-    """Make a federation: a folder a node, certificates, what all share.
+    """Make a federation: folders, certificates, what all share.
 
     Parameters
     ----------

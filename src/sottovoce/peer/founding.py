@@ -77,8 +77,15 @@ def found(folder: str | Path, plan: Plan) -> tuple[Federation, str | None]:
         parameters={k: v for k, v in plan.parameters.items() if v is not None},
         mechanisms=tuple({"name": a.mechanism.name, **dict(a.parameters)} for a in plan.mechanisms),
     )  # fmt: skip
-    _ = draft.roster, [draft.wiring(name, None) for name in names]  # whatever cannot be played is refused here
+    _check_playable(draft)
     return _written(folder, draft, own, plan), advice
+
+
+def _check_playable(draft: Federation) -> None:
+    """Whatever the nodes would refuse when they start is refused before anything is written."""
+    _ = draft.roster
+    for name in draft.names:
+        draft.wiring(name, None)
 
 
 def _check_schedule(plan: Plan) -> None:
