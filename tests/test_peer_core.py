@@ -359,6 +359,28 @@ def test_two_pushes_and_a_pull_are_booked_once(tmp_path, twice):
         assert rig.deaths
 
 
+def test_who_leaves_is_needed_by_nobody(tmp_path, undisturbed):
+    """Each node is gone for good as soon as it may go; the others come to their end without it."""
+    for seed in range(6):
+        rig = Rig(tmp_path / str(seed), roster_of(task_of("ab", 10)), seed, ahead=1 + seed % 3)
+        left, final = {}, undisturbed["ab"]
+        for turn in itertools.count():
+            assert turn < 5000, "somebody left who was needed"
+            me = rig.chance.choice([i for i in range(5) if i not in left])
+            if me not in rig.loops:
+                rig.start(me)
+            for _ in range(rig.chance.randrange(4)):
+                rig.network.deliver()
+            rig.loops[me].ask_again(1.0)
+            if rig.go_on(me):
+                left[me] = turn
+                assert np.array_equal(rig.loops[me].x, final[me])
+                rig.die(me)
+            if len(left) == 5:
+                break
+        assert max(left.values()) > min(left.values())
+
+
 # in threads: the step waits where it is --------------------------------------------------------------------------------
 
 
