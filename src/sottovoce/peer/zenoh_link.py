@@ -85,9 +85,9 @@ class ZenohLink:
     def close(self) -> None:
         """End; what stands is let go of."""
         self._closed.set()
-        for waiting in self._queues.values():
+        for waiting in list(self._queues.values()):
             waiting.put(None)
-        for query in self._standing.values():
+        for query in list(self._standing.values()):
             self._drop(query)
         self._standing.clear()
         if self._session is not None:
