@@ -884,6 +884,16 @@ def test_both_ends_of_an_edge_draw_the_same_and_nobody_else(plain):
     assert not set("0123456789abcdef" * 2) <= set(repr(zero))
 
 
+def test_what_outlasts_a_run_is_the_same_again_and_hangs_on_no_roster(plain):
+    roster = replace(plain, keys=tuple(public(key).hex() for key in PRIVATE))
+    zero, again, one = node_draws(0, roster), node_draws(0, replace(roster, run="another")), node_draws(1, roster)
+    for who in ("four", "between", "common"):
+        draw = lambda node, label=7, who=who: getattr(node.kept(label), who)(np, WORDS, Stream(5), -1, [0], [1], 6, (0,))[0]
+        assert np.array_equal(draw(zero), draw(again))
+        assert not np.array_equal(draw(zero), draw(zero, 8))
+        assert np.array_equal(draw(zero), draw(one)) == (who != "four")  # that one is its own
+
+
 def test_streams_are_uniform_and_the_system_s_draws_never_repeat(plain):
     roster = replace(plain, keys=tuple(public(key).hex() for key in PRIVATE))
     zero = node_draws(0, roster)
