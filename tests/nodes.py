@@ -5,12 +5,11 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import closing
 from pathlib import Path
 
 import sottovoce as sv
 from sottovoce.peer.federation import Federation
-from sottovoce.peer.founding import Plan, found
+from sottovoce.peer.founding import Plan, found, free_ports
 from sottovoce.peer.loop import Loop, Watch
 from sottovoce.peer.node_file import NodeFile
 from sottovoce.peer.store import Store, read_key
@@ -79,8 +78,7 @@ def until(true, seconds: float = PATIENCE) -> bool:
 
 
 def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return server.getsockname()[1]
+    return free_ports(1)[0]
 
 
 class Proxy:

@@ -359,6 +359,28 @@ def test_two_pushes_and_a_pull_are_booked_once(tmp_path, twice):
         assert rig.deaths
 
 
+def test_who_leaves_is_needed_by_nobody(tmp_path, undisturbed):
+    """Each node is gone for good as soon as it may go; the others come to their end without it."""
+    for seed in range(6):
+        rig = Rig(tmp_path / str(seed), roster_of(task_of("ab", 10)), seed, ahead=1 + seed % 3)
+        left, final = {}, undisturbed["ab"]
+        for turn in itertools.count():
+            assert turn < 5000, "somebody left who was needed"
+            me = rig.chance.choice([i for i in range(5) if i not in left])
+            if me not in rig.loops:
+                rig.start(me)
+            for _ in range(rig.chance.randrange(4)):
+                rig.network.deliver()
+            rig.loops[me].ask_again(1.0)
+            if rig.go_on(me):
+                left[me] = turn
+                assert np.array_equal(rig.loops[me].x, final[me])
+                rig.die(me)
+            if len(left) == 5:
+                break
+        assert max(left.values()) > min(left.values())
+
+
 # in threads: the step waits where it is --------------------------------------------------------------------------------
 
 
@@ -591,7 +613,7 @@ def test_an_old_copy_of_a_store_draws_nothing_anew(tmp_path):
 
 
 def test_fuzzed_frames_crash_nothing_and_change_nothing():
-    """A hundred thousand; `python -m bench.fuzz` does a million."""
+    """A hundred thousand; `python -m bench.soak` does a million."""
     sender, receiver, asks, answer = protocols(roster_of(task_of("ab", 20)))
     receiver.came(0, answer.frame)
     receiver.came(0, changed(answer.frame, phase=1))
@@ -860,6 +882,16 @@ def test_both_ends_of_an_edge_draw_the_same_and_nobody_else(plain):
     with pytest.raises(TypeError):
         __import__("pickle").dumps(zero)
     assert not set("0123456789abcdef" * 2) <= set(repr(zero))
+
+
+def test_what_outlasts_a_run_is_the_same_again_and_hangs_on_no_roster(plain):
+    roster = replace(plain, keys=tuple(public(key).hex() for key in PRIVATE))
+    zero, again, one = node_draws(0, roster), node_draws(0, replace(roster, run="another")), node_draws(1, roster)
+    for who in ("four", "between", "common"):
+        draw = lambda node, label=7, who=who: getattr(node.kept(label), who)(np, WORDS, Stream(5), -1, [0], [1], 6, (0,))[0]
+        assert np.array_equal(draw(zero), draw(again))
+        assert not np.array_equal(draw(zero), draw(zero, 8))
+        assert np.array_equal(draw(zero), draw(one)) == (who != "four")  # that one is its own
 
 
 def test_streams_are_uniform_and_the_system_s_draws_never_repeat(plain):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import json
+import os
 import pickle
 import re
 import runpy
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -224,11 +227,22 @@ class Plain:
         self.why.append(reason)
 
 
+OPEN: list = []
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left_open():
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
 def opened(folder, name, change=lambda link: None):
     member = Member(folder, name, None, change)
     handler = Plain()
     handler.link = member.link
     member.link.open(handler)
+    OPEN.append(member.link)
     return member.link, handler
 
 
@@ -236,8 +250,9 @@ def without_rules(link):
     link.config.insert_json5("access_control", '{"enabled": false, "default_permission": "allow"}')
 
 
-def spied(folder, change):
-    """What node-2, with its own good certificate and no rules, reads and forges of the edge from node-0 to node-1."""
+def spied(folder, change, tries):
+    """What node-2, with its own good certificate and no rules, reads and forges of the edge from node-0 to node-1, in so many
+    tries at most."""
     listener, teller = opened(folder, "node-1", change), opened(folder, "node-0", change)
     found, who, _ = NodeFile.read(folder / "node-2").load()
     mine = replace(found.wiring("node-2", None), dial=tuple(member.address for member in found.members[:2]))
@@ -249,14 +264,17 @@ def spied(folder, change):
         heard = spy.declare_subscriber("**", lambda sample: read.append(sample.payload.to_bytes()))
         faked = spy.declare_queryable("sottovoce/edge/node-0/*", lambda q: q.reply(q.key_expr, b"FORGED"), complete=True)
         assert until(lambda: len(spy.info.links()) >= 2)
-        for key in 5 * ("sottovoce/edge/node-0/node-1", "sottovoce/edge/node-0/*"):
+        for _ in range(tries):
             listener[0].ask(0, b"?" * 72)
-            for reply in spy.get(key, payload=b"!" * 72, timeout=0.2):
-                if reply.ok is not None:
-                    read.append(reply.ok.payload.to_bytes())
+            for key in ("sottovoce/edge/node-0/node-1", "sottovoce/edge/node-0/*"):
+                for reply in spy.get(key, payload=b"!" * 72, timeout=0.2):
+                    if reply.ok is not None:
+                        read.append(reply.ok.payload.to_bytes())
+            if MARKER in read:
+                break
         assert until(lambda: MARKER in listener[1].frames)
         teller[0].close()  # now only the spy would answer
-        for _ in range(20):
+        for _ in range(4 * tries):
             listener[0].ask(0, b"?" * 72)
             if until(lambda: b"FORGED" in listener[1].frames, 0.1):
                 break
@@ -267,10 +285,30 @@ def spied(folder, change):
 
 
 def test_a_spy_and_a_forger_with_a_good_certificate_read_and_forge_nothing(three):
-    assert spied(three, lambda link: None) == ([], [])
-    read, forged = spied(three, without_rules)  # the control: without access rules both succeed
+    assert spied(three, lambda link: None, 5) == ([], [])
+    read, forged = spied(three, without_rules, 100)  # the control: without access rules both succeed
     assert read
     assert forged
+
+
+@pytest.mark.parametrize("days", [None, -1], ids=["foreign", "expired"])
+def test_whoever_has_no_good_certificate_gets_no_connection(tmp_path, three, days):
+    """The stranger knows all there is to know, our authority's certificate included, but holds no good one of its own."""
+    listener, _ = opened(three, "node-1")
+    found, *_ = NodeFile.read(three / "node-2").load()
+    ours = certificates.Issued(*((three / "authority" / file).read_bytes() for file in (identity.CERTIFICATE, identity.KEY)))
+    issued = certificates.issue(certificates.new_authority("sottovoce") if days is None else ours, "node-2", days=days or 1)
+    identity.write(tmp_path / identity.CERTIFICATE, issued.certificate)
+    identity.write(tmp_path / identity.KEY, issued.key)
+    identity.write(tmp_path / identity.AUTHORITY, ours.certificate)
+    who = SimpleNamespace(folder=tmp_path)
+    wanted = replace(found.wiring("node-2", None), dial=(found.members[1].address,))
+    links = lambda session: session.info.links()
+    with zenoh.open(wiring.configuration(wanted, who, 1000)) as stranger:
+        assert not until(lambda: links(stranger), 1.0)
+    with zenoh.open(wiring.configuration(wanted, NodeFile.read(three / "node-2").load()[1], 1000)) as known:
+        assert until(lambda: links(known))  # the control
+    listener.close()
 
 
 def on_tcp(link):
@@ -330,6 +368,31 @@ def test_nodes_do_what_was_rehearsed(tmp_path, algorithm, parameters):
     assert (np.abs(found - wanted).max((1, 2)) <= 1e-12 * largest).all()
 
 
+def test_numbers_that_two_nodes_share_come_from_their_keys(tmp_path):
+    """The masks of private-sum cancel only where both ends of an edge draw the very same words."""
+    folder = tmp_path / "three"
+    facts = federation(folder, sv.graphs.cycle(3, two_way=True), "private-sum", {}, "rendezvous:d=2", iterations=4)
+
+    async def answer(name):
+        return [x async for _, x in sv.Node(folder / name)][-1]
+
+    async def all_three():
+        return await asyncio.gather(*map(answer, facts.names))
+
+    wanted = whole(folder)[1].values.sum(0)
+    assert np.abs(np.array(asyncio.run(all_three())) - wanted).max() < 1e-9
+
+
+def test_every_algorithm_makes_a_federation_or_says_why_not(tmp_path):
+    made = []
+    for name in sv.registry.algorithms():
+        with contextlib.suppress(InputError):
+            federation(tmp_path / name, sv.graphs.cycle(3, two_way=True), name, problem="rendezvous:d=2")
+            made.append(name)
+        assert (tmp_path / name).exists() == (name in made)
+    assert {"private-gradient-tracking", "ab", "subgradient-push", "add-opt", "private-sum"} <= set(made)
+
+
 def test_a_delaying_proxy_that_cuts_the_line_changes_nothing(tmp_path):
     inner = nodes.free_port()
     proxy = Proxy(inner, delay=0.005)
@@ -371,12 +434,12 @@ def test_kills_and_a_stopped_process_change_no_bit(tmp_path):
     found = {}
     for name in ("calm", "stormy"):
         folder = tmp_path / name
-        federation(folder, sv.graphs.cycle(3), iterations=400)
+        federation(folder, sv.graphs.cycle(3), iterations=300)
         for i in range(3):
             file = folder / f"node-{i}" / "node.toml"
             facts = tomllib.loads(file.read_text())
             file.write_text(toml({**facts, "start": [float(i), -1.0]}))
-        due = [("node-0", 60), ("node-2", 120), ("node-0", 180), ("node-1", 260)] if name == "stormy" else []
+        due = [("node-0", 60), ("node-2", 120), ("node-1", 180)] if name == "stormy" else []
         stops = [("node-1", 30)] if name == "stormy" else []
 
         def each(crew, due=due, stops=stops):
@@ -391,10 +454,64 @@ def test_kills_and_a_stopped_process_change_no_bit(tmp_path):
 
         x, kills = played(folder, each)
         found[name] = x.tobytes()
-        assert kills == (4 if name == "stormy" else 0)
+        assert kills == (3 if name == "stormy" else 0)
         exact = whole(folder)[1].optimum
-        assert np.abs(x - exact).max() < 1e-8
+        assert np.abs(x - exact).max() < 1e-4
     assert found["calm"] == found["stormy"]
+
+
+def ip(*words):
+    done = subprocess.run(["ip", *words], capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(done.stderr.strip())
+
+
+@pytest.fixture
+def two_hosts():
+    """Two network namespaces with a wire between them: ((name, address, end of the wire), the same for the other)."""
+    me = f"sv{os.getpid() % 10**6}"
+    hosts = [(f"{me}{letter}", f"10.213.77.{i}", f"{me}{letter}") for i, letter in ((1, "a"), (2, "b"))]
+    try:
+        for space, *_ in hosts:
+            ip("netns", "add", space)
+        ip("link", "add", hosts[0][2], "netns", hosts[0][0], "type", "veth", "peer", hosts[1][2], "netns", hosts[1][0])
+        for space, address, end in hosts:
+            ip("-n", space, "addr", "add", f"{address}/24", "dev", end)
+            ip("-n", space, "link", "set", end, "up")
+        yield hosts
+    except OSError as error:
+        pytest.skip(f"this machine allows no network namespaces: {error}")
+    finally:
+        for space, *_ in hosts:
+            subprocess.run(["ip", "netns", "del", space], capture_output=True)
+
+
+def test_a_wire_that_is_cut_between_two_hosts_loses_nothing(tmp_path, two_hosts):
+    folder = tmp_path / "two"
+    addresses = {f"node-{i}": f"{address}:7440" for i, (_, address, _) in enumerate(two_hosts)}
+    federation(folder, sv.graphs.cycle(2), hosts=addresses, iterations=300, stepsize=0.1)
+    cuts = [100]
+
+    class Apart(Crew):
+        def command(self, name):
+            return ["ip", "netns", "exec", two_hosts[self.federation.names.index(name)][0], *super().command(name)]
+
+    with Apart(folder) as crew:
+        for name in crew.federation.names:
+            crew.start(name)
+
+        def cut(crew):
+            if cuts and crew.iteration("node-0") >= cuts[0]:
+                cuts.pop()
+                space, _, end = two_hosts[0]
+                ip("-n", space, "link", "set", end, "down")
+                time.sleep(1.0)
+                ip("-n", space, "link", "set", end, "up")
+
+        crew.watch(cut)
+        x = crew.answers()
+    assert cuts == []
+    assert np.abs(x - whole(folder)[1].optimum).max() < 1e-8
 
 
 CANARY = 7.123456789123
@@ -465,13 +582,67 @@ def test_a_node_in_asynchronous_code_and_one_identity_once(tmp_path):
         next(Node(folder / "node-0").run())
 
 
+def test_who_leaves_a_run_in_asynchronous_code_is_not_kept_waiting(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), iterations=50)
+
+    async def some(name, enough):
+        async for k, _ in sv.Node(folder / name):
+            if k >= enough:
+                return True
+        return False
+
+    async def both():
+        return await asyncio.wait_for(asyncio.gather(some("node-0", 5), some("node-1", 5)), nodes.PATIENCE)
+
+    assert asyncio.run(both()) == [True, True]
+    assert asyncio.run(asyncio.wait_for(some("node-0", 4), nodes.PATIENCE))  # it goes on where it was, alone
+
+
+def test_a_copy_of_a_node_does_not_run_beside_it(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2))
+    shutil.copytree(folder, tmp_path / "copy")
+    running = Node(folder / "node-0").run()
+    assert next(running)[0] == 0
+    with pytest.raises(IdentityError, match="runs already, at"):
+        next(Node(tmp_path / "copy" / "node-0").run())
+    running.close()
+
+
+def test_a_port_that_is_taken_is_said(tmp_path):
+    folder = tmp_path / "two"
+    facts = federation(folder, sv.graphs.cycle(2))
+    with socket.create_server(("127.0.0.1", int(facts.members[0].address.rpartition(":")[2]))) as taken:
+        taken.settimeout(0)
+        with pytest.raises(SottovoceError, match=r"cannot listen on 127\.0\.0\.1"):
+            next(Node(folder / "node-0").run())
+
+
+def test_ctrl_c_is_said_and_loses_nothing(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2))
+    command = [sys.executable, "-m", "sottovoce", "node", str(folder / "node-0")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert until(lambda: (folder / "node-0" / "store" / "store").exists())
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=nodes.PATIENCE)
+        assert process.returncode == 130
+        assert "goes on from there" in said
+    assert next(Node(folder / "node-0").run())[0] == 0
+
+
 def test_two_processes_of_one_identity_are_refused_and_a_run_that_is_left_goes_on(tmp_path):
     folder = tmp_path / "two"
     federation(folder, sv.graphs.cycle(2), iterations=10)
     running = Node(folder / "node-0").run()
     assert next(running)[0] == 0
-    with pytest.raises(StoreError, match="another process"):
+    with pytest.raises(IdentityError, match="runs already"):
         next(Node(folder / "node-0").run())
+    hidden = Node(folder / "node-0")
+    hidden._check_alone = lambda: None  # as where the address cannot be dialled from here
+    with pytest.raises(StoreError, match="another process"):
+        next(hidden.run())
     running.close()
     again = Node(folder / "node-0").run()
     assert next(again)[0] == 0

@@ -47,7 +47,7 @@ AUDITED = """Examples:
 FOUNDED = """Examples:
 
   sottovoce init five --set K=3
-  sottovoce init clinics --graph links.csv --problem own:d=4 --stepsize 0.01 --host a=a.example.org:7440
+  sottovoce init sites --graph links.csv --problem own:d=4 --stepsize 0.01
 """
 
 REPRODUCED = """Examples:
@@ -197,7 +197,7 @@ def problems(*, json: Json = False) -> int:
 
 @app.command(help_epilogue=FOUNDED)
 def init(folder: str, /, *, founding: Founding = FOUNDING) -> int:
-    """Make a federation: a folder a node, certificates, what all share.
+    """Make a federation: folders, certificates, what all share.
 
     Parameters
     ----------
@@ -244,7 +244,11 @@ def node(file: str = "node.toml", /, *, deadline: float | None = None, json: Jso
     from . import cli_nodes as nodes
     from .cli_views import show
 
-    show(nodes.node(file, deadline, json), nodes.show_node, json)
+    try:
+        facts = nodes.node(file, deadline, json)
+    except nodes.Stopped as error:
+        return _fail(str(error), 130)
+    show(facts, nodes.show_node, json)
     return 0
 
 

@@ -77,5 +77,6 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def largest(values: Array) -> float:
-    """The largest magnitude, 0 of nothing; NaN if there is one."""
-    return float(np.max(np.abs(values), initial=0.0))
+    """The largest magnitude, 0 of nothing; NaN if there is one. Nothing is copied."""
+    values = np.asarray(values)
+    return float(abs(max(values.max(), -values.min()))) if values.size else 0.0

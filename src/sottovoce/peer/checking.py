@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import socket
-import ssl
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,8 +18,7 @@ from ..auditor.theorems import smallest_breach, standing
 from ..errors import ProblemError, SottovoceError
 from ..graph import Graph
 from ..problem import Problem
-from . import certificates
-from . import identity as files
+from .dialling import PATIENCE, dialled
 from .federation import HIDDEN, Federation
 from .identity import Identity
 from .node_file import NodeFile
@@ -29,7 +27,6 @@ from .roster import Roster
 from .zenoh_link import ZenohLink
 
 SOON = 30  # days before its end when a certificate is worth a word
-PATIENCE = 3.0  # seconds for one neighbour
 
 
 @dataclass(frozen=True)
@@ -160,25 +157,6 @@ def _neighbours(node: NodeFile, federation: Federation, who: Identity, roster: R
     if reached:
         dial = tuple(members[name].address for name in reached)
         yield from _greeted(ZenohLink(roster, who, replace(wires, listen=None, dial=dial), edges=False), reached, roster, patience)
-
-
-def dialled(who: Identity, address: str, name: str, fingerprint: str, patience: float = PATIENCE) -> str | None:
-    """Why the node at this address is not the one that is listed; None where it is."""
-    context = ssl.create_default_context(cafile=str(who.folder / files.AUTHORITY))
-    context.load_cert_chain(who.folder / files.CERTIFICATE, who.folder / files.KEY)
-    host, port = split(address)
-    try:
-        with socket.create_connection((host, port), patience) as plain, context.wrap_socket(plain, server_hostname=host) as tls:
-            shown = certificates.read_certificate(ssl.DER_cert_to_PEM_cert(tls.getpeercert(True) or b"").encode())
-    except ssl.SSLCertVerificationError as error:
-        return f"{address} shows a certificate that is refused: {error.verify_message}"
-    except OSError as error:
-        return f"{address} cannot be reached: {error.strerror or type(error).__name__}; is {name} running, and its port open?"
-    if certificates.common_name(shown) != name:
-        return f"{address} is {certificates.common_name(shown)}, not {name}; correct its address in federation.toml"
-    if certificates.fingerprint(shown) != fingerprint:
-        return f"{name} shows another certificate than the one that federation.toml lists"
-    return None
 
 
 class _Quiet:

@@ -49,11 +49,15 @@ class Crew:
 
     def start(self, name: str) -> None:
         """Start a node, or start it again."""
-        command = [sys.executable, "-m", "sottovoce.peer.process", str(self.files[name].folder / "node.toml")]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(self.command(name), text=True, **pipes)
         self.processes[name] = process
         self._listeners[name] = threading.Thread(target=self._listen, args=(name, process), daemon=True)
         self._listeners[name].start()
+
+    def command(self, name: str) -> list[str]:
+        """What is run for a node."""
+        return [sys.executable, "-m", "sottovoce.peer.process", str(self.files[name].folder / "node.toml")]
 
     def _listen(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None

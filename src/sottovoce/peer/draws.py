@@ -36,49 +36,59 @@ class NodeDraws:
         self._private = private
         self._mine, self._all = OsDraws(), CounterDraws(seed)
         self.four, self.common = self._mine.four, self._all.common
+        once = functools.lru_cache(maxsize=4096)  # the key of an edge and a stream is worked out once
+        self._both, self._alone = once(self._shared_key), once(self._own_key)
+        self._labels: dict[int, NodeDraws] = {}
 
     def between(
         self, xp: Any, law: Law | str, stream: Stream, k: Any, sender: Any, receiver: Any, coordinates: int,
         which: tuple[int, ...] = BOTH,
     ) -> tuple[Any, ...]:  # fmt: skip
         """For each edge of mine what its other end gets too. A node with itself: known to it alone, the same each time."""
+        return self._streamed(self._both, law, stream, k, sender, receiver, coordinates, which)
+
+    def kept(self, label: int) -> NodeDraws:
+        """The same for what outlasts a run: the label stands in for the roster's hash and for its seed, and what this node keeps to
+        itself comes from a stream of its private key, so that it is there again after a crash and in the next run."""
+        if label not in self._labels:
+            named = hashlib.sha256(b"sottovoce kept\0" + label.to_bytes(8, "big")).digest()
+            self._labels[label] = one = NodeDraws(self._me, self._private, self._keys, named, label)
+            one.four = one._mine_again
+        return self._labels[label]
+
+    def _mine_again(
+        self, xp: Any, law: Law | str, stream: Stream, k: Any, sender: Any, receiver: Any, coordinates: int,
+        which: tuple[int, ...] = BOTH,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        return self._streamed(self._alone, law, stream, k, sender, receiver, coordinates, which)
+
+    def _streamed(
+        self, key: Any, law: Law | str, stream: Stream, k: Any, sender: Any, receiver: Any, coordinates: int, which: tuple[int, ...]
+    ) -> tuple[Any, ...]:
         if np.ndim(k):
             raise ParameterError("a node draws one iteration at a time")
         pairs = zip(np.atleast_1d(sender).tolist(), np.atleast_1d(receiver).tolist(), strict=True)
-        blocks = [self._words((s, r), stream, int(k), coordinates) for s, r in pairs]
+        blocks = [_words(key((s, r), stream), int(k), coordinates) for s, r in pairs]
         words = np.concatenate([np.empty((0, coordinates, 4), np.uint64), *blocks])[..., None]
         return tuple(from_words(np, law, np.moveaxis(words, 2, 0), w) for w in which)
 
-    def kept(self, label: int) -> NodeDraws:
-        """The same for what outlasts a run: the label stands in for the roster's hash and for its seed."""
-        named = hashlib.sha256(b"sottovoce kept\0" + label.to_bytes(8, "big")).digest()
-        return NodeDraws(self._me, self._private, self._keys, named, label)
+    def _shared_key(self, edge: tuple[int, int], stream: Stream) -> bytes:
+        if self._me not in edge:
+            raise ParameterError(f"node {self._me} cannot know what nodes {edge[0]} and {edge[1]} draw together")
+        other = edge[0] if edge[1] == self._me else edge[1]
+        return self._derived(b"sottovoce between", self._secret(other), edge, stream)
 
-    def _words(self, edge: tuple[int, int], stream: Stream, k: int, coordinates: int) -> Array:
-        """Four 32-bit words a coordinate: (1, coordinates, 4)."""
-        from cryptography.hazmat.primitives.ciphers import Cipher, modes
-        from cryptography.hazmat.primitives.ciphers.algorithms import AES
+    def _own_key(self, edge: tuple[int, int], stream: Stream) -> bytes:
+        return self._derived(b"sottovoce alone", self._private, edge, stream)
 
-        start = (k + 1).to_bytes(8, "big") + bytes(8)
-        cipher = Cipher(AES(self._key(edge, stream)), modes.CTR(start)).encryptor()
-        return np.frombuffer(cipher.update(bytes(16 * coordinates)), "<u4").astype(np.uint64).reshape(1, coordinates, 4)
-
-    @functools.cached_property
-    def _key(self) -> Any:
-        """The key of an edge and a stream; each is worked out once."""
-        return functools.lru_cache(maxsize=4096)(self._derived)
-
-    def _derived(self, edge: tuple[int, int], stream: Stream) -> bytes:
+    def _derived(self, purpose: bytes, secret: bytes, edge: tuple[int, int], stream: Stream) -> bytes:
         try:
             from cryptography.hazmat.primitives.hashes import SHA256
             from cryptography.hazmat.primitives.kdf.hkdf import HKDF
         except ImportError:
             raise NotInstalled("a node", "node") from None
-        if self._me not in edge:
-            raise ParameterError(f"node {self._me} cannot know what nodes {edge[0]} and {edge[1]} draw together")
-        other = edge[0] if edge[1] == self._me else edge[1]
-        label = b"sottovoce between\0" + b"".join(number.to_bytes(8, "big") for number in (*edge, *stream))
-        return HKDF(SHA256(), 32, self._digest, label).derive(self._secret(other))
+        label = purpose + b"\0" + b"".join(number.to_bytes(8, "big") for number in (*edge, *stream))
+        return HKDF(SHA256(), 32, self._digest, label).derive(secret)
 
     def _secret(self, other: int) -> bytes:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -92,3 +102,13 @@ class NodeDraws:
 
     def __reduce__(self) -> Any:
         raise TypeError("the draws of a node hold its private key and are not written anywhere")
+
+
+def _words(key: bytes, k: int, coordinates: int) -> Array:
+    """Four 32-bit words a coordinate: (1, coordinates, 4)."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, modes
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+
+    start = (k + 1).to_bytes(8, "big") + bytes(8)
+    cipher = Cipher(AES(key), modes.CTR(start)).encryptor()
+    return np.frombuffer(cipher.update(bytes(16 * coordinates)), "<u4").astype(np.uint64).reshape(1, coordinates, 4)

@@ -10,8 +10,10 @@ All is checked before anything is written: the method runs on this graph, the st
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ from .reading import split
 from .store import new_key
 
 PORT = 7440
+UNASSIGNED = 15_000, 32_000  # below the ports that systems give to connections that go out
 LOCAL = ("127.0.0.1", "localhost", "::1")
 CHOSEN = """# This node's own. Its name, certificate and keys say who it is; [cost] is its secret and is never sent.
 """
@@ -79,8 +82,15 @@ def found(folder: str | Path, plan: Plan) -> tuple[Federation, str | None]:
         parameters={k: v for k, v in plan.parameters.items() if v is not None},
         mechanisms=tuple({"name": a.mechanism.name, **dict(a.parameters)} for a in plan.mechanisms),
     )  # fmt: skip
-    _ = draft.roster, [draft.wiring(name, None) for name in names]  # whatever cannot be played is refused here
+    _check_playable(draft)
     return _written(folder, draft, own, plan), advice
+
+
+def _check_playable(draft: Federation) -> None:
+    """Whatever the nodes would refuse when they start is refused before anything is written."""
+    _ = draft.roster
+    for name in draft.names:
+        draft.wiring(name, None)
 
 
 def _check_schedule(plan: Plan) -> None:
@@ -107,7 +117,7 @@ def _addresses(names: Sequence[str], plan: Plan) -> list[str]:
     unknown = [name for name in given if name not in names]
     if unknown:
         raise ParameterError(f"--host names {unknown[0]!r}, but the nodes are {', '.join(names)}")
-    ports = iter(_free(len(names)) if plan.port == 0 else range(plan.port, plan.port + len(names)))
+    ports = iter(free_ports(len(names)) if plan.port == 0 else range(plan.port, plan.port + len(names)))
     found = [given.get(name) or f"{LOCAL[0]}:{next(ports)}" for name in names]
     for address in found:
         if address != HIDDEN:
@@ -118,13 +128,15 @@ def _addresses(names: Sequence[str], plan: Plan) -> list[str]:
     return found
 
 
-def _free(many: int) -> list[int]:
-    """Ports that nobody uses at the moment."""
-    sockets = [socket.create_server((LOCAL[0], 0)) for _ in range(many)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+def free_ports(many: int) -> list[int]:
+    """Ports of this machine that nobody uses at the moment, and that it will not give to a connection that goes out either."""
+    ports: set[int] = set()
+    while len(ports) < many:
+        port = UNASSIGNED[0] + secrets.randbelow(UNASSIGNED[1] - UNASSIGNED[0])
+        with suppress(OSError):
+            socket.create_server((LOCAL[0], port)).close()
+            ports.add(port)
+    return list(ports)
 
 
 def _shares(plan: Plan, n: int) -> tuple[list[Share] | None, int]:

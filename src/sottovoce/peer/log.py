@@ -24,7 +24,8 @@ from ..errors import NotInstalled, StoreError
 HEADER, MARK = struct.Struct("<8s32s32s"), struct.Struct("<QQ")
 MAGIC, LENGTH, CRC = b"svstore1", struct.Struct("<Q"), struct.Struct("<I")
 START = HEADER.size + MARK.size + CRC.size
-TAG = 16
+TAG, SPARE = 16, 64  # bytes of the seal, and room that the cipher wants behind what it writes
+LARGE = 1 << 16  # bytes from which a record is sealed piece by piece
 CHECK = b"sottovoce"  # the first record: whether the key is right
 NO_WAY_BACK = (
     "going on from anything older could send a second message in the place of one that is out, so this node cannot go on: "
@@ -38,13 +39,14 @@ class Log:
     def __init__(self, path: Path, key: bytes, digest: bytes, durable: bool):
         self.digest, self.durable, self.end, self.count = digest, durable, START, 0
         salt = os.urandom(32)
-        self._cipher, self._head = sealer(key, salt), HEADER.pack(MAGIC, digest, salt)
+        self._key = derived(key, salt)
+        self._cipher, self._head, self._memory = sealer(self._key), HEADER.pack(MAGIC, digest, salt), bytearray()
         self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         self.append([CHECK], last=False)
 
     def append(self, pieces: Iterable[Any], last: bool = True) -> None:
         """One record; committed when this returns, or together with those after it where it is not the `last`."""
-        sealed = self._cipher.encrypt(nonce(self.count), b"".join(pieces), self.digest)
+        sealed = self._sealed(list(pieces))
         try:
             self._put([LENGTH.pack(len(sealed)), sealed], self.end)
             if last:
@@ -56,6 +58,20 @@ class Log:
         if last:
             self.mark()
 
+    def _sealed(self, pieces: list[Any]) -> Any:
+        """A record sealed; a large one piece by piece into memory that is there: new memory costs more than the cipher."""
+        size = sum(len(piece) for piece in pieces)
+        if size < LARGE:
+            return self._cipher.encrypt(nonce(self.count), b"".join(pieces), self.digest)
+        if len(self._memory) < size + SPARE:
+            self._memory = bytearray(size + size // 8 + SPARE)
+        room, at, stream = memoryview(self._memory), 0, streamed(self._key, nonce(self.count), self.digest)
+        for piece in pieces:
+            at += stream.update_into(piece, room[at:])
+        stream.finalize()
+        room[at : at + TAG] = stream.tag
+        return room[: at + TAG]
+
     def mark(self) -> None:
         """All that is there is committed."""
         head = self._head + MARK.pack(self.count, self.end)
@@ -63,9 +79,9 @@ class Log:
 
     def sync(self) -> None:
         if self.durable:
-            os.fdatasync(self.file)
+            getattr(os, "fdatasync", os.fsync)(self.file)  # not every system has the lighter one
 
-    def _put(self, pieces: list[bytes], at: int) -> None:
+    def _put(self, pieces: list[Any], at: int) -> None:
         written, wanted = os.pwritev(self.file, pieces, at), sum(map(len, pieces))
         if written != wanted:  # a disk that is nearly full takes a part
             rest = memoryview(b"".join(pieces))
@@ -90,7 +106,7 @@ def read(path: Path, key: bytes, digest: bytes) -> Iterator[bytes]:
         salt, marked, committed = _opened(file.read(START), digest, path)
         if size < committed:
             raise StoreError(f"{path} has been cut short: {size} bytes of {committed}; {NO_WAY_BACK}")
-        cipher, number = sealer(key, salt), 0
+        cipher, number = sealer(derived(key, salt)), 0
         while (record := _record(file, size, cipher, number, digest)) is not None:
             if number:
                 yield record
@@ -126,15 +142,31 @@ def _record(file: Any, size: int, cipher: Any, number: int, digest: bytes) -> by
         return None
 
 
-def sealer(key: bytes, salt: bytes) -> Any:
-    """The cipher of one file."""
+def derived(key: bytes, salt: bytes) -> bytes:
+    """The key of one file."""
     try:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
     except ImportError:
         raise NotInstalled("a node", "node") from None
-    return AESGCM(HKDF(SHA256(), 32, salt, b"sottovoce store").derive(key))
+    return HKDF(SHA256(), 32, salt, b"sottovoce store").derive(key)
+
+
+def sealer(key: bytes) -> Any:
+    """The cipher of one file."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key)
+
+
+def streamed(key: bytes, nonce: bytes, digest: bytes) -> Any:
+    """The same cipher for one record that is given piece by piece."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, modes
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+
+    stream = Cipher(AES(key), modes.GCM(nonce)).encryptor()
+    stream.authenticate_additional_data(digest)
+    return stream
 
 
 def nonce(number: int) -> bytes:

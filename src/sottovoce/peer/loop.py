@@ -2,9 +2,9 @@
 
     with Store(folder, key, roster.digest) as store:
         loop = Loop(roster, me, cost, store, link, draws)
-        for k, x in loop.run():
-            ...                 # x after k iterations; whoever stops taking stops the node, and it can go on later
-        ...                     # write the result down
+        for k, x in loop.run():     # x after k iterations; whoever stops taking stops the node, and it can go on later
+            if loop.over:
+                ...                 # write the result down; the node stays until its neighbours have what they need
         store.erase()
 
 The step runs in the thread of whoever iterates, and waits there; the link's own threads take in what comes and answer what is
@@ -38,6 +38,8 @@ Array = np.ndarray
 PAUSES = 0.01, 0.5  # seconds: the first before a question that brought nothing is put again, and the longest
 REPORT = 1.0  # seconds of waiting after which, and between which, is told for whom
 LINGER = 0.5  # seconds that a node stays for those who did not hear its last answer
+CONFIRM = 60.0  # seconds that a node which nobody needs any more waits for those who may not know that it needs nothing: they
+# may have left, knowing it (after a kill or a cut at the very end nobody can tell), and the result does not depend on them
 
 
 class Watch:
@@ -74,17 +76,21 @@ class Loop:
     # the run -----------------------------------------------------------------------------------------------------
 
     def run(self) -> Iterator[tuple[int, Array]]:
-        """(k, x) from the state that is on the disk on, x^0 at the beginning; ends when all neighbours have what they need."""
+        """(k, x) from the state that is on the disk on, x^0 at the beginning. The last one comes when it is on the disk (`over` is
+        true then: write it down); after it this ends when all neighbours have what they need."""
         self.begin()
         try:
-            if self.replay.saved.k >= 0:
+            if self.replay.saved.k < 0:
+                self.iterate()
+            while True:
+                if self.over:
+                    self.finish()
                 yield self.replay.saved.k, self.x
-            while not self.over:
-                with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-                    self.iterate()
-                yield self.replay.saved.k, self.x
-            self.finish()
-            self._await(self._everybody, "to have everything")
+                if self.over:
+                    break
+                self.iterate()
+            self._await(lambda: self.done or not self.protocol.unfinished(), "to have everything")
+            self._await(self._everybody, "to know that this node has everything", CONFIRM)
             self.sign_off()
         finally:
             self.link.close()
@@ -102,7 +108,8 @@ class Loop:
 
     def iterate(self) -> None:
         """One iteration (the set-up is one); Wait if this node is not patient and something is missing."""
-        saved = self.replay.play()
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            saved = self.replay.play()
         with self.lock:
             heard = self.protocol.moving(saved.k - 1)
         self.replay.take(saved, heard)
@@ -201,18 +208,16 @@ class Loop:
 
     # waiting -----------------------------------------------------------------------------------------------------
 
-    def _await(self, ready: Callable[[], bool], what: str) -> None:
+    def _await(self, ready: Callable[[], bool], what: str, at_most: float = np.inf) -> None:
         """Until it is ready: ask again what brought nothing, tell who is waited for, mind the deadline."""
         since = told = self.clock()
         while True:
             with self.lock:
                 done = ready()
-            self._check()
-            if done:
-                return
+            self._check(f", while it waited {what}")
             now = self.clock()
-            if self.until is not None and now >= self.until:
-                self._leave(f"the deadline of node {self.me} has passed, while it waited {what}")
+            if done or now >= since + at_most:
+                return
             with self.lock:
                 soonest = min(told + REPORT, self.until or np.inf, *(when for when, _ in self.due.values()), np.inf)
             try:
@@ -224,12 +229,14 @@ class Loop:
                     told = now
                     self.watch.waiting(self._whom(), what, now - since)
 
-    def _check(self) -> None:
-        """What the link's threads have found out meanwhile."""
+    def _check(self, doing: str = "") -> None:
+        """What the link's threads have found out meanwhile, and the deadline."""
         if self.failure is not None:
             raise self.failure
         if self.protocol.stopped is not None:
             self._leave(f"node {self.protocol.stopped} says that an operator has ended the run")
+        if self.until is not None and self.clock() >= self.until:
+            self._leave(f"the deadline of node {self.me} has passed{doing}")
 
     def _whom(self) -> list[int]:
         """The neighbours that are waited for."""

@@ -12,24 +12,28 @@ from __future__ import annotations
 import asyncio
 import platform
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ..errors import InputError, SottovoceError
+from ..errors import Ended, IdentityError, InputError, SottovoceError
 from ..tables import write_toml
 from ..version import __version__
+from .dialling import dialled
 from .draws import NodeDraws
+from .federation import HIDDEN
 from .loop import Loop, Watch
 from .node_file import NodeFile
 from .status import Log, Status
-from .store import Store, read_key
+from .store import Store, ended, read_key
 from .zenoh_link import ZenohLink
 
 Array = np.ndarray
 RESULT, LOG = "result.toml", "node.log"
+ALONE = 1.0  # seconds to find out whether this node runs elsewhere
 
 
 class Node(Watch):
@@ -44,6 +48,7 @@ class Node(Watch):
         self.status = Status(self.file.name, self.roster.iterations)
         self.link: ZenohLink | None = None
         self.log: Log | None = None
+        self._playing: Loop | None = None
 
     @property
     def result(self) -> Path:
@@ -52,21 +57,28 @@ class Node(Watch):
 
     @property
     def over(self) -> bool:
-        """Whether this run has come to its end here, and the result is written."""
+        """Whether this run has come to its end here: the result is written, and nobody needs anything of this node any more."""
+        return self._written and ended(self.file.store, self.roster.digest)
+
+    @property
+    def _written(self) -> bool:
         return self.result.is_file() and f'roster = "{self.roster.digest.hex()}"' in self.result.read_text()
 
     def run(self) -> Iterator[tuple[int, Array]]:
         """(k, x) after every iteration, from the one that is on the disk on."""
         self._check_result()
+        self._check_alone()
         key, log = read_key(self.file.key), Log(self.file.folder / LOG, self.file.name)
-        self.log, k, x = log, -1, None
+        self.log, k = log, -1
         try:
             with Store(self.file.store, key, self.roster.digest, durable=self.file.durable) as store:
                 log.write("start", run=self.roster.run, iterations=self.roster.iterations, version=__version__)
-                for k, x in self._loop(store).run():
+                self._playing = self._loop(store)
+                for k, x in self._playing.run():
                     self.status.reached(k)
+                    if self._playing.over:
+                        self._write(x, k)
                     yield k, x
-                self._write(x, k)
                 store.erase()
             log.write("end", iteration=k, bytes=self.status.sent)
         except (KeyboardInterrupt, GeneratorExit):
@@ -76,8 +88,14 @@ class Node(Watch):
             log.write("failed", iteration=self.status.k, error=type(error).__name__)
             raise
         finally:
-            self.log = None
+            self.log = self._playing = None
             log.close()
+
+    def stop(self) -> None:
+        """End the run of this node from another thread; it can be resumed."""
+        if (playing := self._playing) is not None:
+            playing.failure = Ended(f"{self.file.name} was stopped by its own program; started again, it goes on where it was")
+            playing.wake.put(None)
 
     def _loop(self, store: Store) -> Loop:
         wires = self.federation.wiring(self.file.name, self.file.listen)
@@ -108,9 +126,18 @@ class Node(Watch):
         """Refuse before anything runs what could not be written, or has been."""
         if self.over:
             raise InputError(f"this run has ended, and its result is in {self.result}; another run needs a new federation")
-        if self.result.exists():
+        if self.result.exists() and not self._written:
             raise InputError(f"{self.result} holds the result of another run; move it away, or name another folder in node.toml")
         self.file.result.mkdir(parents=True, exist_ok=True)
+
+    def _check_alone(self) -> None:
+        """Refuse where a node with this very certificate runs already, be it from a copy of this folder on another machine."""
+        member = self.federation.members[self.me]
+        if member.address != HIDDEN and dialled(self.identity, member.address, member.name, member.fingerprint, ALONE) is None:
+            raise IdentityError(
+                f"{member.name} runs already, at {member.address}: two processes of one identity would send two messages in the "
+                "place of one; stop that one first"
+            )
 
     def _write(self, x: Any, k: int) -> None:
         provenance = {
@@ -124,37 +151,38 @@ class Node(Watch):
     # from asynchronous code --------------------------------------------------------------------------------------
 
     async def __aiter__(self) -> AsyncIterator[tuple[int, Array]]:
-        """The same; the node runs in a thread of its own, and waits for whoever takes the numbers."""
-        loop, there = asyncio.get_running_loop(), asyncio.Queue[Any](1)
-        stop = threading.Event()
+        """The same; the node runs in a thread of its own, and goes on when the numbers were taken."""
+        loop, there, taken = asyncio.get_running_loop(), asyncio.Queue[Any](), threading.Semaphore(0)
+        left = threading.Event()
 
-        def play() -> None:
-            put = lambda one: asyncio.run_coroutine_threadsafe(there.put(one), loop).result()
-            running = self.run()
-            try:
-                for one in running:
-                    if stop.is_set():
-                        break
-                    put((one, None))
-                put((None, None))
-            except (SottovoceError, OSError) as error:
-                put((None, error))
-            finally:
-                running.close()  # type: ignore[attr-defined]
+        def give(one: Any) -> None:
+            with suppress(RuntimeError):  # the event loop is gone, and whoever waited with it
+                loop.call_soon_threadsafe(there.put_nowait, one)
 
-        thread = threading.Thread(target=play, name=self.file.name, daemon=True)
+        thread = threading.Thread(target=self._play, args=(give, taken, left), name=self.file.name, daemon=True)
         thread.start()
         try:
-            while True:
-                one, error = await there.get()
-                if error is not None:
-                    raise error
-                if one is None:
-                    return
+            while (one := await there.get()) is not None:
+                if isinstance(one, Exception):
+                    raise one
                 yield one
+                taken.release()
         finally:
-            stop.set()
+            left.set()
+            taken.release()
+            self.stop()
             while thread.is_alive():
-                while not there.empty():
-                    there.get_nowait()
                 await asyncio.sleep(0.01)
+
+    def _play(self, give: Callable[[Any], None], taken: threading.Semaphore, left: threading.Event) -> None:
+        """The thread: gives one pair after the other, then None; or the reason why there is no more."""
+        with closing(cast(Generator[Any], self.run())) as running:
+            try:
+                for one in running:
+                    give(one)
+                    taken.acquire()
+                    if left.is_set():
+                        return
+                give(None)
+            except (SottovoceError, OSError) as error:
+                give(error)

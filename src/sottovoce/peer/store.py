@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import StoreError
 from .log import Log, read
 
-SMALL, GROWTH = 1 << 20, 4  # a log is written anew when it has more bytes than this, and so many times what it began with
+SMALL, GROWTH = 1 << 20, 8  # a log is written anew when it has more bytes than this, and so many times what it began with
 
 
 class Store:
@@ -31,8 +31,7 @@ class Store:
     def __enter__(self) -> Store:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(self.folder / "lock")
-        ended = self.folder / "ended"
-        if ended.exists() and ended.read_text().strip() == self.digest.hex():
+        if ended(self.folder, self.digest):
             self.close()
             raise StoreError(
                 f"this run has ended, {self.folder} says: its secrets are erased; for another run, make a federation with another "
@@ -118,6 +117,12 @@ class Store:
         (self.folder / "store").unlink(missing_ok=True)
         (self.folder / "store.new").unlink(missing_ok=True)
         self._sync_folder()
+
+
+def ended(folder: str | os.PathLike[str], digest: bytes) -> bool:
+    """Whether this run has come to its end here: nobody needs anything of this node any more."""
+    path = Path(folder) / "ended"
+    return path.exists() and path.read_text().strip() == digest.hex()
 
 
 def _locked(path: Path) -> int:

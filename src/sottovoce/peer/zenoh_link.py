@@ -17,6 +17,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from ..errors import RunError
 from . import greeting, wiring
 from .frame import QUESTION_BYTES, limit
 from .identity import Identity
@@ -56,7 +57,11 @@ class ZenohLink:
         import zenoh
 
         self._handler, self._zenoh = handler, zenoh
-        self._session = session = zenoh.open(self.config)
+        try:
+            self._session = session = zenoh.open(self.config)
+        except zenoh.ZError as error:
+            where = f"listen on {self.wires.listen}" if self.wires.listen else "open a session"
+            raise RunError(f"{self.wires.me} cannot {where}: is the port in use, and the address mine? ({error})") from None
         self._keys = {self._numbers[r]: wiring.key("edge", self.wires.me, r) for r in self.wires.outs}
         how = {
             "consolidation": zenoh.ConsolidationMode.NONE, "timeout": PATIENCE, "express": True,
@@ -80,9 +85,9 @@ class ZenohLink:
     def close(self) -> None:
         """End; what stands is let go of."""
         self._closed.set()
-        for waiting in self._queues.values():
+        for waiting in list(self._queues.values()):
             waiting.put(None)
-        for query in self._standing.values():
+        for query in list(self._standing.values()):
             self._drop(query)
         self._standing.clear()
         if self._session is not None:
