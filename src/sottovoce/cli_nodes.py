@@ -159,9 +159,9 @@ class _Live:
 
 
 def _status(rows: Sequence[Facts]) -> Table:
-    from .cli_views import _table
+    from .cli_views import ruled_table
 
-    table = _table("node", ">iteration", ">a second", ">sent", ">received", "waits for")
+    table = ruled_table("node", ">iteration", ">a second", ">sent", ">received", "waits for")
     for row in rows:
         waits = f"{', '.join(row['waiting'])}, {row['seconds']:.0f} s" if row["waiting"] else ""
         refused = "; ".join(f"{name} refused: {why}" for name, why in row["refused"].items())
@@ -216,7 +216,7 @@ def show_up(console: Console, facts: Facts) -> None:
 
 def show_demo(console: Console, facts: Facts) -> None:
     """What was done, what came, and what the theorems cover."""
-    from .cli_views import _number, _table
+    from .cli_views import _number, ruled_table
 
     says = "agrees" if facts["good"] else "DOES NOT agree"
     console.print(
@@ -226,7 +226,7 @@ def show_demo(console: Console, facts: Facts) -> None:
         f"{facts['seconds']:.1f} s",
         markup=False,
     )
-    table = _table("node", "theorem", "against", "covered", "since", wraps=(2, 4))
+    table = ruled_table("node", "theorem", "against", "covered", "since", wraps=(2, 4))
     for row in facts["theorems"]:
         alone = row["against"].count(",") == facts["nodes"] - 2
         against = "any other one" if alone else row["against"]
