@@ -125,9 +125,11 @@ class Rig:
                 node.iterate()
                 self.xs[me][node.replay.saved.k] = node.x
         except Wait:
+            node.let_leave()
             return False
         if not node.protocol.over:
             node.finish()
+        node.let_leave()
         return node._everybody()
 
     def turn(self):
@@ -379,6 +381,22 @@ def test_who_leaves_is_needed_by_nobody(tmp_path, undisturbed):
             if len(left) == 5:
                 break
         assert max(left.values()) > min(left.values())
+
+
+def test_a_node_that_is_killed_at_the_very_end_does_not_wait_for_those_who_left(tmp_path, monkeypatch):
+    """Its receivers have said that they have everything, its senders know the same of it; all have left, nobody says it again."""
+    monkeypatch.setattr(loop, "CONFIRM", 0.05)
+    monkeypatch.setattr(loop, "LINGER", 0.01)
+    rig = Rig(tmp_path, roster_of(task_of("ab", 4)), 1)
+    final = rig.play()
+    rig.close()  # nobody has noted yet that all is done
+    for me in range(5):
+        with Store(tmp_path / str(me), KEY, rig.roster.digest, durable=False) as place:
+            one = Loop(rig.roster, me, cost_of(me), place, Network().link(me), CounterDraws(0))
+            ((k, x),) = one.run()
+            assert k == 4
+            assert np.array_equal(x, final[me])
+            assert one.done
 
 
 # in threads: the step waits where it is --------------------------------------------------------------------------------

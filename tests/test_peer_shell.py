@@ -815,7 +815,7 @@ def test_the_walk_through_of_the_documentation(tmp_path):
     blocks = re.findall(r"^```sh\n(.*?)^```", here, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 6
     script = f'sottovoce() {{ "{sys.executable}" -m sottovoce "$@"; }}\n' + "\n".join(blocks)
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     found = [json.loads((tmp_path / f"{site}.json").read_text())["x"] for site in ("north", "east", "south", "west", "centre")]
     assert np.abs(np.array(found) - whole(tmp_path / "clinics")[1].optimum).max() < 1e-10

@@ -29,7 +29,7 @@ from .frame import MOVING, Frames, Place
 from .link import Link
 from .plan import classes, planned
 from .protocol import Answer, Ask, Protocol
-from .records import end, put_together, record, whole
+from .records import end, leave, put_together, record, whole
 from .replay import Replay, Wait
 from .roster import Roster
 from .store import Store
@@ -72,6 +72,7 @@ class Loop:
         self.awaited: Place | None = None
         self.failure: Exception | None = None
         self.on_disk, self.done = -2, False  # the state that the log ends with; whether everybody has everything
+        self.gone: dict[int, int] = {}  # out-neighbours that have everything, as the log says
 
     # the run -----------------------------------------------------------------------------------------------------
 
@@ -99,8 +100,8 @@ class Loop:
         """Read what there is, write the log anew, and open the link."""
         found = put_together(self.store.records(), classes(self.replay.task))
         self.replay.resume(found.saved, found.journal)
-        self.protocol.restore((found.saved.k, found.journal.phases), found.kept)
-        self.done = found.done
+        self.protocol.restore((found.saved.k, found.journal.phases), found.kept, found.gone)
+        self.gone, self.done = found.gone, found.done
         self._rewrite()
         self.link.open(self)
         if not self.over:
@@ -141,7 +142,19 @@ class Loop:
         if not self.done:
             self.store.append(end())
             self.done = True
-            time.sleep(LINGER)
+            self._await(lambda: False, "to hear a last answer", LINGER)
+
+    def let_leave(self) -> None:
+        """Whoever says that it has everything hears that I know, once that is on the disk: it will not say so twice."""
+        with self.lock:
+            leaving = self.protocol.leaving()
+        if leaving:
+            if new := {receiver: k for receiver, k in leaving.items() if receiver not in self.gone}:
+                self.store.append(leave(new))
+                self.gone |= new
+            with self.lock:
+                answers = self.protocol.noted(leaving)
+            self._post(answers)
 
     # what the step sends and receives ----------------------------------------------------------------------------
 
@@ -182,7 +195,7 @@ class Loop:
         with self.lock:
             kept = self.protocol.kept()
         saved, journal = self.replay.saved, self.replay.journal
-        self.store.rewrite([*whole(saved, journal, kept), *([end()] if self.done else [])])
+        self.store.rewrite([*whole(saved, journal, kept), leave(self.gone), *([end()] if self.done else [])])
         journal.fresh()
         self.on_disk = saved.k
 
@@ -212,6 +225,7 @@ class Loop:
         """Until it is ready: ask again what brought nothing, tell who is waited for, mind the deadline."""
         since = told = self.clock()
         while True:
+            self.let_leave()
             with self.lock:
                 done = ready()
             self._check(f", while it waited {what}")
@@ -219,7 +233,7 @@ class Loop:
             if done or now >= since + at_most:
                 return
             with self.lock:
-                soonest = min(told + REPORT, self.until or np.inf, *(when for when, _ in self.due.values()), np.inf)
+                soonest = min(told + REPORT, since + at_most, self.until or np.inf, *(when for when, _ in self.due.values()))
             try:
                 self.wake.get(timeout=max(0.0, soonest - now))
             except queue.Empty:
@@ -283,8 +297,9 @@ class Loop:
                 return self.watch.refused(receiver, str(error))
             except RunError as error:
                 self.failure, answers = error, []
+            wake = self.failure is not None or self.protocol.over or self.protocol.outs[receiver].leaving
         self._post(answers)
-        if self.protocol.over or self.failure is not None:
+        if wake:
             self.wake.put(None)
         return None
 

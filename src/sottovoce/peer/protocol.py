@@ -3,6 +3,7 @@
 Told                                                     it says
     committed(place, payloads)  mine, now on my disk     which answers to give to questions that waited for them
     asked(receiver, question)   an out-neighbour asks    which answers to give at once; the rest waits for `committed`
+    noted(receivers)            that they have all       which answers let them go
     reached(k)                  my state k is on disk    which questions to put: iteration k may be asked for from now on
     came(sender, frame)         an in-neighbour answers  which place is now complete, if one is
     ended(sender, question)     no more will come to it  whether something is still missing, so that `again` asks for it
@@ -11,7 +12,8 @@ A place is (iteration, phase); the set-up is iteration -1. Four rules make loss 
 * A receiver asks for iteration k only when its own state k is on its disk: then it needs nothing of what came before.
 * A sender lets go of what comes before iteration k when the receiver asks for k, and not earlier.
 * What was committed for a place stays what it is: it is offered as often as it is asked for, always the same bytes.
-* A node leaves when every receiver has said that it has everything, and every sender has heard so from it.
+* A node leaves when every receiver has said that it has everything, which is on the disk before the receiver hears so, and
+  every sender has heard so from it.
 A question covers several iterations (`ahead`), so that a small message does not cost a question of its own.
 
 An out-neighbour that has more from me than I remember means that my disk, or its, is an old copy. Then nothing may be drawn or
@@ -20,7 +22,7 @@ sent any more: `asked` raises StoreError. Everything else that does not fit is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..errors import MessageRefused, StoreError
@@ -53,6 +55,7 @@ class Outgoing:
         self.needs = -1  # it has everything before this iteration
         self.next: Place | None = None  # where the answers to its question go on; None: no question stands
         self.until = -1
+        self.leaving = False  # it says that it has everything, and waits to hear that I know
 
     def let_go(self, k: int) -> None:
         """It has everything before iteration k on its disk."""
@@ -94,12 +97,14 @@ class Protocol:
                 answers += self._answers(receiver, out)
         return answers
 
-    def restore(self, place: Place, kept: Mapping[Place, Mapping[int, tuple[int, bytes]]]) -> None:
-        """After a restart: what was committed, and which place comes next."""
+    def restore(self, place: Place, kept: Mapping[Place, Mapping[int, tuple[int, bytes]]], gone: Mapping[int, int]) -> None:
+        """After a restart: what was committed, which place comes next, and who has everything."""
         self.place = self.shapes.next(place)
         for at, messages in sorted(kept.items()):
             for receiver, message in messages.items():
                 self.outs[receiver].kept[at] = message
+        for receiver, k in gone.items():
+            self.outs[receiver].let_go(k)
 
     def asked(self, receiver: int, question: bytes) -> list[Answer]:
         """What can be told at once; what cannot will be when it is committed."""
@@ -116,8 +121,8 @@ class Protocol:
             raise MessageRefused("old", f"node {receiver} asks for iteration {asked.k}, which it has said to have: {why}")
         out.let_go(asked.k)
         if asked.until == asked.k:
-            out.next = None
-            return [Answer(receiver, self.frames.notice(DONE, receiver, asked.k), True)]
+            out.next, out.leaving = None, True
+            return []
         out.next, out.until = (first if first[0] < asked.until else None), asked.until
         return self._answers(receiver, out)
 
@@ -130,6 +135,16 @@ class Protocol:
             answers.append(Answer(receiver, self.frames.write(receiver, place, *out.kept[place]), last))
             out.next = None if last else after
         return answers
+
+    def leaving(self) -> dict[int, int]:
+        """Out-neighbours that have everything and wait to hear that I know; from which iteration on they need nothing."""
+        return {receiver: out.needs for receiver, out in self.outs.items() if out.leaving}
+
+    def noted(self, receivers: Iterable[int]) -> list[Answer]:
+        """That they have everything is on my disk: they may go."""
+        for receiver in receivers:
+            self.outs[receiver].leaving = False
+        return [Answer(r, self.frames.notice(DONE, r, self.outs[r].needs), True) for r in receivers]
 
     def farewell(self) -> list[Answer]:
         """My operator ends the run: whoever asks is told so."""

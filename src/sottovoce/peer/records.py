@@ -24,6 +24,7 @@ class Found(NamedTuple):
     saved: Saved
     journal: Journal
     kept: dict[Place, dict[int, tuple[int, bytes]]]
+    gone: dict[int, int]  # receivers that have everything, and need nothing from an iteration on
     done: bool
 
 
@@ -42,18 +43,26 @@ def whole(saved: Saved, journal: Journal, kept: Mapping[Place, Message]) -> Iter
     yield record(saved.k, saved, journal.phases, journal.answers, None, {})
 
 
+def leave(gone: Mapping[int, int]) -> list[Any]:
+    """These receivers have everything."""
+    return encode([*gone.items()])
+
+
 def end() -> list[Any]:
     return encode(EVERYBODY)
 
 
 def put_together(records: Iterable[bytes], classes: Mapping[str, Any]) -> Found:
     """State, journal and outbox as they were when the last record was committed."""
-    saved, journal, kept, done = BEFORE, Journal(), {}, False
+    saved, journal, kept, gone, done = BEFORE, Journal(), {}, {}, False
     known = {**classes, Saved.__qualname__: Saved}
     for data in records:
         value = decode(data, known)
         if value == EVERYBODY:
             done = True
+            continue
+        if isinstance(value, list):
+            gone |= dict(value)
             continue
         k, state, phases, answers, message = value
         if state is not None:
@@ -64,4 +73,4 @@ def put_together(records: Iterable[bytes], classes: Mapping[str, Any]) -> Found:
             phases = phase + 1
         if k == saved.k:
             journal = Journal(journal.answers + answers, max(phases, journal.phases))
-    return Found(saved, journal, kept, done)
+    return Found(saved, journal, kept, gone, done)

@@ -156,14 +156,16 @@ class ZenohLink:
             (waiting or self._sender(receiver)).put((query, frame, last))
 
     def _reply(self, receiver: int, query: Any, frame: bytes, last: bool) -> None:
-        with suppress(self._zenoh.ZError):  # the question is over: replaced, timed out, or the neighbour is gone
+        # ZError: the question is over, timed out, or the neighbour is gone; RuntimeError: another thread lets go of it just now
+        with suppress(self._zenoh.ZError, RuntimeError):
             query.reply(self._keys[receiver], frame)
             self.counts.sent += len(frame)
         if last:
             self._drop(query)
 
     def _drop(self, query: Any) -> None:
-        with suppress(self._zenoh.ZError):
+        """Let go of a question; one to which another thread is replying just now ends when that thread lets go of it."""
+        with suppress(self._zenoh.ZError, RuntimeError):
             query.drop()
 
     def _sender(self, receiver: int) -> queue.SimpleQueue[Any]:
