@@ -28,6 +28,8 @@ from .run import run
 from .sequence import as_graph
 from .simulate.result import Result
 from .simulate.task import applied
+from .stepsize import cautious
+from .stepsize import stepsize as advised
 from .transcript import Transcript
 from .view import truth_of, view_of
 
@@ -201,11 +203,12 @@ def _row(
 ) -> Row:
     most = iterations if stack.iterations is None else min(iterations, stack.iterations)
     settings = {"mechanisms": stack.mechanisms, "seed": seed, **stack.options}
+    settings["stepsize"] = _stepsize(stack, problem, graph, seed)
     begun = time.perf_counter()
     result = run(stack.method, problem, graph, iterations=most, backend="eager", **settings)
     spent = time.perf_counter() - begun
     short = run(stack.method, problem, graph, iterations=min(most, AUDITED), record=True, backend="eager",
-                **{**settings, "stepsize": float(result.stepsize.min())})  # fmt: skip
+                **settings)  # fmt: skip
     assert short.transcript is not None
     at = reached(result)
     mu = _mu(stack, problem, graph, bound, short)
@@ -215,6 +218,17 @@ def _row(
         None if at is None else int(result.bytes[: at + 1].sum()), 1e6 * spent / max(result.iterations, 1),
         tuple(_judged(short.transcript, graph, adversaries, victim)), *mu,
     )  # fmt: skip
+
+
+def _stepsize(stack: Stack, problem: Problem, graph: Graph, seed: int) -> float:
+    """The advised one; a cautious one where the adviser finds none."""
+    given = {"mechanisms": stack.mechanisms, "seed": seed, **stack.options}
+    try:
+        return advised(stack.method, problem, graph, **given).good
+    except ParameterError as error:
+        if "no stepsize" not in str(error):
+            raise
+        return cautious(stack.method, problem, graph, **given)
 
 
 def reached(result: Result) -> int | None:
