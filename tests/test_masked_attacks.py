@@ -213,3 +213,19 @@ def _features_ratio(view, problems, features, label):
     white = lambda v: (left[:, kept].T @ np.concatenate(v)) / size[kept]
     h = white(change)
     return (white(seen) - white(middle)) @ h, np.linalg.norm(h)
+
+
+def test_several_mixings_a_gradient_are_read_like_one():
+    """x and y are mixed again and again; who hears the first exchanges has the curvature all the same."""
+    problem = sv.problems.least_squares(X, Y, SITES)
+    for q, A in ((2, "uniform"), (3, "uniform"), (3, "identity")):
+        result = sv.run("gradient-tracking", problem, GRAPH, A=A, consensus=q, iterations=60, stepsize=0.004, record=True)
+        view, truth = view_of(result.transcript, CURIOUS), truth_of(result.transcript)
+        found = {e.asset: error_of(e, truth) for e in GALLERY["tail-secants"].run(view, I)}
+        assert found["curvature"] < 1e-8, (q, A)
+        leaf = sv.Graph(4, [(0, 1), (1, 0), (1, 2), (2, 3), (3, 1)])
+        four = sv.problems.least_squares(X[:40], Y[:40], 4)
+        result = sv.run("gradient-tracking", four, leaf, A="uniform", consensus=q, iterations=30, stepsize=0.01, record=True)
+        view, truth = view_of(result.transcript, {1}), truth_of(result.transcript)
+        enclosed = {e.asset: error_of(e, truth) for e in GALLERY["mass-balance"].run(view, I)}
+        assert enclosed["along-the-way"] < 1e-8, (q, A)
