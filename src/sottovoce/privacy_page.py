@@ -19,8 +19,8 @@ def page(found: Any) -> str:
     body = [
         tag("h1", "What each protection hides, and what it costs"),
         tag("p", f"{facts['problem']} over {facts['graph']}; sottovoce {__version__}, seed {facts['seed']}.", klass="note"),
-        tag("p", "NOT DECIDED is not a promise: no attack that was tried read it. Behind masks and behind opened sums the sum over ",
-            "the honest nodes is known, and what it tells is told.", klass="note"),
+        tag("p", "NOT DECIDED is not a promise: no attack that was tried read it. Behind masks and behind opened sums the sum ",
+            "over the honest nodes is known, and what it tells is told.", klass="note"),
         tag("h2", "What is read"), *(_verdicts(found, who) for who in facts["adversaries"]),
         tag("h2", "What it costs"), _costs(found.rows, facts),
         *([tag("h2", "What each mu costs"), _curve(found.curve)] if found.curve else []),

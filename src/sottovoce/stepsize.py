@@ -57,7 +57,9 @@ def stepsize(
     return advise(task, seed, run_numbers(runs))
 
 
-def cautious(method: str | Algorithm, problem: Problem, graph: Any, *, mechanisms: Any = (), seed: int = 0, **parameters: Any) -> float:
+def cautious(
+    method: str | Algorithm, problem: Problem, graph: Any, *, mechanisms: Any = (), seed: int = 0, **parameters: Any
+) -> float:
     """A quarter of 1 / smoothness, of the costs as the method sees them: for networks that the adviser cannot speak of."""
     task = prepare(
         method, problem, graph, stepsize=1.0, iterations=1, runs=1, seed=seed, mechanisms=mechanisms, record=False,
