@@ -7,6 +7,8 @@ import pytest
 from scipy import stats
 
 import sottovoce as sv
+from sottovoce.auditor.attack import attacks, error_of
+from sottovoce.auditor.judge import Judge
 from sottovoce.draws import SETUP, CounterDraws
 from sottovoce.errors import ParameterError, Refused
 from sottovoce.layout import co_senders
@@ -14,7 +16,7 @@ from sottovoce.simulate import eager, threads
 from sottovoce.simulate.everynode import EveryNode
 from sottovoce.simulate.onenode import OneNode, Own
 from sottovoce.simulate.task import prepare
-from sottovoce.view import view_of
+from sottovoce.view import truth_of, view_of
 
 B = sv.graphs.paper_b()
 P = sv.problems.estimation(n=5, d=2, s=3, scale=0.5, seed=0)
@@ -145,20 +147,31 @@ def test_a_lone_sender_is_read_and_the_audit_says_so():
     """Of node 1's in-neighbours only node 0 is honest: alone or with its colluder it has the gradient, masks or none."""
     lone = sv.Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0), (2, 0), (0, 3)])
     problem = sv.problems.estimation(n=4, d=2, s=3, scale=0.5, seed=2)
-    audit = lambda curious, graph, problem: sv.audit(
-        "ab", problem, graph, mechanisms=MASKED, curious=curious, victims=[0], stepsize=0.02, iterations=25, advise=False
-    )
-    report = audit([{1}], lone, problem)
-    (offset,) = report.of(0, "offset")
+    gallery = [a for a in attacks().values() if a.id in ("A1", "A2", "A3", "A8", "A17")]
+
+    def words(mechanisms, graph, problem, who):
+        t = played("ab", mechanisms, graph=graph, problem=problem, iterations=25, runs=1).transcript
+        judge = Judge(lambda coalition: view_of(t, coalition), truth_of(t), graph, [0], lambda *_: None, gallery)
+        return {v.asset: v for v in judge.verdicts(who)}
+
+    offset = words(MASKED, lone, problem, (1,))["offset"]
     assert offset.verdict == "READ"
-    assert offset.evidence["attack"] in ("A8", "A17")  # both work from the receiver's own states, one after the other
-    hidden = audit([{1}], B, P)
-    assert [v.verdict for v in hidden.of(0, "offset")] == ["NOT DECIDED"]
-    assert {v.verdict for v in hidden.of(0, "curvature")} == {"NOT DECIDED"}
-    joined = audit([{1, 3}], B, P)  # node 1 hears nodes 0 and 3
-    assert joined.of(0, "offset")[0].verdict == "READ"
-    read = sv.audit("ab", P, B, curious=[{1}], victims=[0], stepsize=0.02, iterations=40, advise=False)
-    assert {read.of(0, asset)[0].verdict for asset in ("offset", "curvature")} == {"READ"}  # without the mechanism
+    assert offset.evidence["attack"] in ("A8", "A17")  # both work from the receiver's own states
+    hidden = words(MASKED, B, P, (1,))
+    assert {hidden[asset].verdict for asset in ("offset", "curvature")} == {"NOT DECIDED"}
+    assert words(MASKED, B, P, (1, 3))["offset"].verdict == "READ"  # node 1 hears nodes 0 and 3
+    assert words((), B, P, (1,))["offset"].verdict == "READ"  # without the mechanism
+
+
+def test_curvature_is_fitted_from_the_sums():
+    """System identification needs no message: a known linear system shows in the coalition's own x and y."""
+    problem = sv.problems.estimation(n=5, d=1, s=3, scale=0.5, seed=2)
+    t = played("gradient-tracking", MASKED, problem=problem, stepsize=0.1, iterations=80, runs=1).transcript
+    view, truth = view_of(t, {1, 2}), truth_of(t)
+    assert view.sent[5, 0].dtype == np.uint64
+    found = attacks()["system-identification"].run(view, 0)
+    assert found
+    assert error_of(found[0], truth) < 1e-6
 
 
 REFUSED = [

@@ -1,4 +1,4 @@
-"""Attacks on masked costs: each breaks its control; none guesses better whose a record is than the budget allows, the best no worse."""
+"""Attacks on masked costs: each breaks its control; none guesses better whose a record is than the budget allows."""
 
 from dataclasses import replace
 
@@ -68,8 +68,8 @@ def moved(make, y):
 
 
 def test_nobody_guesses_the_owner_better_than_the_budget_allows():
-    """Least squares, thirty records a node, all but two nodes against them: naive secants, the posterior, and the likelihood ratio of
-    everything that is read, by one who knows every number but whose the record is."""
+    """Least squares, thirty records a node, all but two nodes against them: naive secants, the posterior, and the likelihood
+    ratio of everything that is read, by one who knows every number but whose the record is."""
     scale = 4.0
     mechanism = sv.mechanism("function-masks", scale=scale)
     problems = moved(sv.problems.least_squares, Y)
@@ -116,7 +116,7 @@ def _ratio(view, H, problems, record, target, scale):
 
 
 def _known_offset(view, scale):
-    """t of the masks on node 0 that the coalition knows. The masked gradient at zero has them, and H was read without the others' S."""
+    """What masks that the coalition knows add to node 0's gradient at the start; H was read without their S."""
     draw = next(d for (_, k), d in view.draws.items() if k == -1 and d.owner == "edge")
     masks, total = Quadratics(2, scale), np.zeros(2)
     x0 = heard(view, I).x[0]
@@ -149,7 +149,7 @@ def test_fresh_masks_average_out_over_runs():
 
 
 def test_the_verdicts_say_what_is_left():
-    """Masks hide node 0 from the others up to its sum with the honest one; without masks, or with no honest neighbour, it is read."""
+    """Masks hide node 0 up to its sum with the honest one; without masks, or with no honest neighbour, it is read."""
     problem = sv.problems.least_squares(X, Y, SITES)
     gallery = [GALLERY[name] for name in ("tail-secants", *MINE)]
 
@@ -179,7 +179,7 @@ def test_nor_behind_masks_of_features():
     label = 1.0 if Y[0] > 0 else -1.0
     features, right, chances = Features(d, options["amplitude"], options["length"], options["features"]), 0, []
     for owner, problem in zip((I, M), problems, strict=True):
-        view, truth, _ = world(problem, mechanism, runs=games, iterations=T, stepsize=0.02)
+        view, _, _ = world(problem, mechanism, runs=games, iterations=T, stepsize=0.02)
         for run in range(games):
             alone = one_run(view, run)
             score, mu = _features_ratio(alone, problems, features, label)
@@ -191,7 +191,7 @@ def test_nor_behind_masks_of_features():
 
 
 def _features_ratio(view, problems, features, label):
-    """The ratio, and the mu of this run: both nodes' gradients less what is known, as one Gaussian vector with the masks' covariance."""
+    """The ratio, and the mu of this run: both nodes' gradients less what is known, one Gaussian vector with the masks' law."""
     draws = {d.value.shape[1]: d.value for (_, k), d in view.draws.items() if k == -1}
     waves = features.waves(np, draws[features.numbers], draws[features.count])
     quadratic = Quadratics(features.d, 0.6)
@@ -213,3 +213,19 @@ def _features_ratio(view, problems, features, label):
     white = lambda v: (left[:, kept].T @ np.concatenate(v)) / size[kept]
     h = white(change)
     return (white(seen) - white(middle)) @ h, np.linalg.norm(h)
+
+
+def test_several_mixings_a_gradient_are_read_like_one():
+    """x and y are mixed again and again; who hears the first exchanges has the curvature all the same."""
+    problem = sv.problems.least_squares(X, Y, SITES)
+    for q, A in ((2, "uniform"), (3, "uniform"), (3, "identity")):
+        result = sv.run("gradient-tracking", problem, GRAPH, A=A, consensus=q, iterations=60, stepsize=0.004, record=True)
+        view, truth = view_of(result.transcript, CURIOUS), truth_of(result.transcript)
+        found = {e.asset: error_of(e, truth) for e in GALLERY["tail-secants"].run(view, I)}
+        assert found["curvature"] < 1e-8, (q, A)
+        leaf = sv.Graph(4, [(0, 1), (1, 0), (1, 2), (2, 3), (3, 1)])
+        four = sv.problems.least_squares(X[:40], Y[:40], 4)
+        result = sv.run("gradient-tracking", four, leaf, A="uniform", consensus=q, iterations=30, stepsize=0.01, record=True)
+        view, truth = view_of(result.transcript, {1}), truth_of(result.transcript)
+        enclosed = {e.asset: error_of(e, truth) for e in GALLERY["mass-balance"].run(view, I)}
+        assert enclosed["along-the-way"] < 1e-8, (q, A)

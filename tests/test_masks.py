@@ -6,13 +6,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import sottovoce as sv
 from sottovoce.accountant import epsilon_of
 from sottovoce.auditor.worlds import Iteration, World, replay
+from sottovoce.draws import Stream
 from sottovoce.errors import ParameterError
+from sottovoce.laws import law as named_law
 from sottovoce.masks import Features, Quadratics
 from sottovoce.mechanisms import function_masks
+from sottovoce.peer.draws import NodeDraws
 from sottovoce.protection import laplacian, nearest, record_gradients
 from sottovoce.simulate import threads
 from sottovoce.simulate.linear import behind
@@ -289,6 +293,19 @@ def test_a_book_keeps_masks_and_adds_one_on_the_increment():
             played(changed, sv.mechanism("function-masks", book=book), graph=graph)
     with pytest.raises(ParameterError, match="whole number from 0 on"):
         sv.MaskBook.open(SQUARES, B, label=-1)
+
+
+def test_kept_masks_on_real_nodes_come_from_their_keys_and_the_label():
+    """Both ends of an edge have the same numbers in every run, under another roster too; another label gives others."""
+    keys = [X25519PrivateKey.generate() for _ in range(2)]
+    public = tuple(k.public_key().public_bytes_raw() for k in keys)
+    node = lambda i, roster: NodeDraws(i, keys[i].private_bytes_raw(), public, roster, 7)
+    ask = lambda draws, who="between": getattr(draws, who)(np, named_law("normal"), Stream(5), -1, [0], [1], 6, (0,))[0]
+    one, two = (ask(node(i, roster).kept(11)) for i, roster in ((0, b"monday"), (1, b"friday")))
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, ask(node(0, b"monday").kept(12)))
+    assert not np.array_equal(one, ask(node(0, b"monday")))
+    assert np.array_equal(*(ask(node(i, b"any").kept(11), "common") for i in (0, 1)))
 
 
 # what is refused --------------------------------------------------------------------------------------------------------

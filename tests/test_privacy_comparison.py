@@ -79,7 +79,7 @@ def test_files_and_page(found, tmp_path):
     assert not re.search(r"""(?:src|href)=["'](?!#)""", page)
     assert all(row.name in page for row in found.rows)
     assert page.count("READ UP TO") >= 3
-    with pytest.raises(ParameterError, match="saved as .json or .html"):
+    with pytest.raises(ParameterError, match=r"saved as \.json or \.html"):
         found.save(tmp_path / "x.txt")
     assert [row["name"] for row in found.table()] == [row.name for row in found.rows]
 

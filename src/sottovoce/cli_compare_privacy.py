@@ -54,8 +54,9 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
     """What is read, what it costs, what each mu costs, what does not fit."""
     from .cli_views import ruled_table as columns
 
-    console.print(f"{comparing.problem} on {comparing.graph}: of node {comparing.victim}, the worst that one neighbour reads, or", markup=False)
-    console.print("everybody together but one honest neighbour", markup=False)
+    console.print(f"{comparing.problem} on {comparing.graph}", markup=False)
+    worst = "The worst that one neighbour reads, or everybody together but one honest neighbour:"
+    console.print(f"Of node {comparing.victim}. {worst}", markup=False)
     read = columns("", "offset", "curvature", "along the way")
     for row in found.rows:
         read.add_row(row.name, *(_word(row.worst(asset)) for asset in ("offset", "curvature", "along-the-way")))
@@ -63,7 +64,8 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
     costs = columns("", ">error", ">iterations", ">rounds", ">bytes", ">us", ">mu")
     for row in found.rows:
         numbers = (_number(row.iterations), _number(row.rounds), _number(row.bytes))
-        costs.add_row(row.name, f"{row.error:.0e}", *numbers, f"{row.microseconds:,.0f}", "-" if row.mu is None else f"{row.mu:.2g}")
+        mu = "-" if row.mu is None else f"{row.mu:.2g}"
+        costs.add_row(row.name, f"{row.error:.0e}", *numbers, f"{row.microseconds:,.0f}", mu)
     console.print(costs)
     if found.curve:
         curve = columns(">mixings", ">mu", ">iterations", ">rounds")

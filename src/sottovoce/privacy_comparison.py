@@ -1,8 +1,8 @@
 """`compare_privacy`: the same problem and graph behind every protection that fits, with what each hides and what it costs.
 
 For each stack: the verdicts against one curious neighbour and against everybody but the victim and one honest neighbour, with the
-error of the best attack; the error of the optimum; iterations, messages, bytes and time until the error is a hundred-millionth of what
-it was; and, for masks on costs, mu with the iterations that each mu costs.
+error of the best attack; the error of the optimum; iterations, rounds, bytes and time until the error is a hundred-millionth of
+what it was; and, for masks on costs, mu with the iterations that each mu costs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from .run import run
 from .sequence import as_graph
 from .simulate.result import Result
 from .simulate.task import applied
+from .stepsize import cautious
+from .stepsize import stepsize as advised
 from .transcript import Transcript
 from .view import truth_of, view_of
 
@@ -88,7 +90,7 @@ class PrivacyComparison:
 
     def to_json(self) -> str:
         """Everything, versioned."""
-        tree = {"schema": SCHEMA, **{k: v for k, v in asdict(self).items()}}
+        tree = {"schema": SCHEMA, **asdict(self)}
         return json.dumps(_finite(tree), indent=1, allow_nan=False) + "\n"
 
     def save(self, file: str | Path) -> Path:
@@ -103,17 +105,17 @@ class PrivacyComparison:
 
 
 def compare_privacy(
-    problem: Problem, graph: Any, *, bound: Any = None, stacks: Iterable[Stack] | None = None, iterations: int = 2000, seed: int = 0,
-    victim: int = 0, encrypted: bool = False,
+    problem: Problem, graph: Any, *, bound: Any = None, stacks: Iterable[Stack] | None = None, iterations: int = 2000,
+    seed: int = 0, victim: int = 0, encrypted: bool = False,
 ) -> PrivacyComparison:  # fmt: skip
     """The protections that fit `problem` and `graph`, side by side.
 
-    bound       the largest record, (norm of features, |target|) or one number; then masks are scaled to mu = 1 for it, and the curve of
-                mu against iterations is drawn
+    bound       the largest record, (norm of features, |target|) or one number; then masks are scaled to mu = 1 for it, and what
+                each mu costs is found
     stacks      which; every one that is known here unless given
     iterations  at most so many of methods that iterate
     victim      whose secrets are looked at, by one neighbour and by everybody but its least connected one
-    encrypted   also Paillier, where it fits: the numbers it sends without their encryption, whose time and size are not in the figures
+    encrypted   also Paillier, where it fits; simulated in the clear, so the time and size of encryption are not in the figures
     """
     network = as_graph(graph)
     if not isinstance(network, Graph):
@@ -137,22 +139,22 @@ def compare_privacy(
 def known(problem: Problem, graph: Graph, bound: Any, iterations: int, encrypted: bool) -> list[Stack]:
     """Every stack that is compared unless told otherwise; what does not fit is found out by trying."""
     tracked = {"A": "uniform"}  # x and the stepsize times y ride side by side: the row that shows most
-    stacks = [
-        Stack("nothing", "gradient-tracking", (), tracked),
-        Stack("the paper, K = 1", "private-gradient-tracking", (), {"K": 1}),
-        Stack("and a secret late weight a coordinate", "private-gradient-tracking", ("secret-late-weights:each=coordinate",), {"K": 1}),
-        Stack("noise of 0.001 on messages", "gradient-tracking", ("message-noise:scale=0.001",), tracked),
-        Stack("only sums are read", "gradient-tracking", ("aggregate-only",), tracked),
+    paper, late = {"K": 1}, "secret-late-weights:each=coordinate"
+    most, masks = _most(problem, iterations), {q: _masks(problem, graph, bound, iterations, q) for q in (1, 3)}
+    GT, PGT = "gradient-tracking", "private-gradient-tracking"
+    opened = (("private-least-squares", 1), ("private-newton", 40), ("private-gradient", 300))
+    return [
+        Stack("nothing", GT, (), tracked),
+        Stack("the paper, K = 1", PGT, (), paper),
+        Stack("and a secret late weight a coordinate", PGT, (late,), paper),
+        Stack("noise of 0.001 on messages", GT, ("message-noise:scale=0.001",), tracked),
+        Stack("only sums are read", GT, ("aggregate-only",), tracked),
+        Stack("masks on the costs", GT, (masks[1],), tracked, most),
+        Stack("masks on the costs, 3 mixings", GT, (masks[3],), {**tracked, "consensus": 3}, most),
+        Stack("masks, and only sums are read", GT, (masks[1], "aggregate-only"), tracked, most),
+        *(Stack(f"one opened sum, {name}", name, (), {}, n) for name, n in opened),
+        *([Stack("Paillier, not encrypted here", "paillier")] if encrypted else []),
     ]
-    for q in (1, 3):
-        masks = _masks(problem, graph, bound, iterations, q)
-        name = "masks on the costs" + (", 3 mixings" if q > 1 else "")
-        stacks.append(Stack(name, "gradient-tracking", (masks,), {**tracked, "consensus": q}, _most(problem, iterations)))
-    stacks.append(Stack("masks, and only sums are read", "gradient-tracking", (stacks[-2].mechanisms[0], "aggregate-only"), tracked,
-                        _most(problem, iterations)))  # fmt: skip
-    stacks += [Stack(f"one opened sum, {name}", name, (), {}, n) for name, n in (
-        ("private-least-squares", 1), ("private-newton", 40), ("private-gradient", 300))]  # fmt: skip
-    return stacks + ([Stack("Paillier, not encrypted here", "paillier", (), {})] if encrypted else [])
 
 
 def _most(problem: Problem, iterations: int) -> int:
@@ -185,7 +187,7 @@ def _rehearsed(problem: Problem, graph: Graph, masks: Applied, q: int) -> Result
 
 
 def _adversaries(graph: Graph, victim: int) -> list[Adversary]:
-    """One neighbour that listens; everybody but the victim and its honest neighbour with the fewest edges to it, one who is heard."""
+    """One neighbour that listens; everybody but the victim and the honest neighbour with the fewest edges to it that is heard."""
     near = [*graph.in_neighbours(victim), *graph.out_neighbours(victim)]
     if not near:
         raise ParameterError(f"node {victim} has no neighbour, so there is nobody to be protected from")
@@ -201,11 +203,12 @@ def _row(
 ) -> Row:
     most = iterations if stack.iterations is None else min(iterations, stack.iterations)
     settings = {"mechanisms": stack.mechanisms, "seed": seed, **stack.options}
+    settings["stepsize"] = _stepsize(stack, problem, graph, seed)
     begun = time.perf_counter()
     result = run(stack.method, problem, graph, iterations=most, backend="eager", **settings)
     spent = time.perf_counter() - begun
     short = run(stack.method, problem, graph, iterations=min(most, AUDITED), record=True, backend="eager",
-                **{**settings, "stepsize": float(result.stepsize.min())})  # fmt: skip
+                **settings)  # fmt: skip
     assert short.transcript is not None
     at = reached(result)
     mu = _mu(stack, problem, graph, bound, short)
@@ -215,6 +218,17 @@ def _row(
         None if at is None else int(result.bytes[: at + 1].sum()), 1e6 * spent / max(result.iterations, 1),
         tuple(_judged(short.transcript, graph, adversaries, victim)), *mu,
     )  # fmt: skip
+
+
+def _stepsize(stack: Stack, problem: Problem, graph: Graph, seed: int) -> float:
+    """The advised one; a cautious one where the adviser finds none."""
+    given = {"mechanisms": stack.mechanisms, "seed": seed, **stack.options}
+    try:
+        return advised(stack.method, problem, graph, **given).good
+    except ParameterError as error:
+        if "no stepsize" not in str(error):
+            raise
+        return cautious(stack.method, problem, graph, **given)
 
 
 def reached(result: Result) -> int | None:

@@ -19,8 +19,8 @@ def page(found: Any) -> str:
     body = [
         tag("h1", "What each protection hides, and what it costs"),
         tag("p", f"{facts['problem']} over {facts['graph']}; sottovoce {__version__}, seed {facts['seed']}.", klass="note"),
-        tag("p", "NOT DECIDED is not a promise: no attack that was tried read it. The sum over the honest nodes is known behind masks ",
-            "and behind opened sums, and what it tells is told.", klass="note"),
+        tag("p", "NOT DECIDED is not a promise: no attack that was tried read it. Behind masks and behind opened sums the sum ",
+            "over the honest nodes is known, and what it tells is told.", klass="note"),
         tag("h2", "What is read"), *(_verdicts(found, who) for who in facts["adversaries"]),
         tag("h2", "What it costs"), _costs(found.rows, facts),
         *([tag("h2", "What each mu costs"), _curve(found.curve)] if found.curve else []),
@@ -34,17 +34,16 @@ def page(found: Any) -> str:
 def _verdicts(found: Any, who: Sequence[int]) -> Html:
     several = "nodes" if len(who) > 1 else "node"
     title = f"Of node {found.facts['victim']}, by {several} {', '.join(map(str, who))}" + (" together" if len(who) > 1 else "")
-    rows = [
-        tag("tr", tag("th", row.name), *(_cell(v) for asset in ASSETS for v in row.verdicts if (v["adversary"], v["asset"]) == (who, asset)))
-        for row in found.rows
-    ]
+    by = lambda row, asset: [_cell(v) for v in row.verdicts if (v["adversary"], v["asset"]) == (who, asset)]
+    rows = [tag("tr", tag("th", row.name), *(by(row, asset) for asset in ASSETS)) for row in found.rows]
     return tag("section", tag("h3", title), box(_table(("stack", *ASSETS), rows), title))
 
 
 def _cell(verdict: dict[str, Any]) -> Html:
     error = verdict["error"]
     by = verdict["attack"] and f" {verdict['attack']}" + ("" if error is None else f", error {error:.1e}")
-    return tag("td", tag("span", verdict["verdict"], klass=f"mark {KINDS[verdict['verdict']]}"), tag("span", by or "", klass="note"))
+    mark = tag("span", verdict["verdict"], klass=f"mark {KINDS[verdict['verdict']]}")
+    return tag("td", mark, tag("span", by or "", klass="note"))
 
 
 def _costs(rows: Sequence[Any], facts: dict[str, Any]) -> Html:

@@ -57,6 +57,17 @@ def stepsize(
     return advise(task, seed, run_numbers(runs))
 
 
+def cautious(
+    method: str | Algorithm, problem: Problem, graph: Any, *, mechanisms: Any = (), seed: int = 0, **parameters: Any
+) -> float:
+    """A quarter of 1 / smoothness, of the costs as the method sees them: for networks that the adviser cannot speak of."""
+    task = prepare(
+        method, problem, graph, stepsize=1.0, iterations=1, runs=1, seed=seed, mechanisms=mechanisms, record=False,
+        x0=np.zeros((problem.n, problem.d)), every=1, tolerance=None, parameters=parameters, advised=True,
+    )  # fmt: skip
+    return 0.25 / float(np.max(behind(task, seed, task.runs).smoothness))
+
+
 def advise(task: Task, seed: int | None = None, runs: Any = None) -> Advice:
     """The same for a task that is prepared already; its own seed and runs unless given."""
     if not task.algorithm.minimises:

@@ -51,9 +51,17 @@ def assumptions(transcript: Transcript, truth: Truth | None, told: Mapping[str, 
         *([f"and of every value beforehand: {beforehand}"] if told else []),
         *_weights(transcript),
         PARTS,
+        *_untried(transcript),
         REHEARSED if transcript.header["kind"] == "simulation" else DEPLOYED,
         FORETOLD if truth is None else SCORED,
     )
+
+
+def _untried(transcript: Transcript) -> list[str]:
+    """What the gallery does not model."""
+    if int(transcript.header["parameters"].get("consensus", 1)) > 1:
+        return ["A8 and A9 are built for one mixing a gradient and were not tried on several: ask about consensus=1 too"]
+    return []
 
 
 def tracks(transcript: Transcript) -> bool:

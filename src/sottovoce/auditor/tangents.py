@@ -65,7 +65,14 @@ def said_in(draws: Mapping[Any, Any], parameters: Mapping[str, str], k: int) -> 
 
 
 def play(entries: Layout, H: Array, dH: Array, x: Array, y: Array, rounds: Sequence[Round]) -> Iterator[tuple[Array, Array]]:
-    """Each iteration's pulled messages (node, numbers, 1 + P) and pushed ones (edge, coordinate, 1 + P).
+    """Each iteration's pulled messages (node, numbers, 1 + P) and pushed ones (edge, coordinate, 1 + P)."""
+    yield from ((pulled, pushed) for pulled, pushed, _, _ in steps(entries, H, dH, x, y, rounds))
+
+
+def steps(
+    entries: Layout, H: Array, dH: Array, x: Array, y: Array, rounds: Sequence[Round]
+) -> Iterator[tuple[Array, Array, Array, Array]]:
+    """The same, and x and y (node, coordinate, 1 + P) when the iteration is over.
 
     H (n, d, d), dH (n, d, d, P); x and y (n, d, 1 + P) when the first round begins.
     """
@@ -75,8 +82,8 @@ def play(entries: Layout, H: Array, dH: Array, x: Array, y: Array, rounds: Seque
         after = np.add.reduceat(pulled, entries.row_starts, axis=0)
         rise = _curved(H, dH, after - x)
         pushed = _weighed(r, "C", r.weights["C"], y, entries.source) + _weighed(r, "B", r.weights["B"], rise, entries.source)
-        yield said(r.said, x, u), pushed[entries.edges]
-        x, y = after, np.add.reduceat(pushed, entries.row_starts, axis=0)
+        before, x, y = x, after, np.add.reduceat(pushed, entries.row_starts, axis=0)
+        yield said(r.said, before, u), pushed[entries.edges], x, y
 
 
 def said(how: str, x: Array, u: Array) -> Array:

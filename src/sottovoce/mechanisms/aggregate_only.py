@@ -12,8 +12,8 @@ What is pushed is weighed by its sender. What is pulled is weighed by the receiv
 that follow from the public graph. pulls="open" leaves pulled messages as they are, for methods whose receivers draw weights.
 
 Worth: a receiver learns a sum over its honest in-neighbours instead of each; of a lone one, everything, and colluding
-in-neighbours subtract their parts. The sums are still a known linear system, so curvature may be fitted from them. A node that
-stops is waited for.
+in-neighbours subtract their parts. With weights that are known the sums are still a known linear system: two curious nodes of five
+fit everybody's curvature from their own states (the auditor's A9). Masks on costs go with it. A node that stops is waited for.
 """
 
 from typing import Any, NamedTuple
@@ -176,7 +176,7 @@ register(
         },
         fits=fits,
         needs_text="K <= 1; one graph; row weights that follow from it, or pulls=open",
-        leaks="The sum over a receiver's honest in-neighbours, and of a lone one everything.",
+        leaks="The sum over a receiver's honest in-neighbours, of a lone one everything; curvature can be fitted from the sums.",
         overrides=("pull", "push", "exchange", "hear"),
         cancels=True,
     )

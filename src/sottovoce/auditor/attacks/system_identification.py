@@ -3,6 +3,8 @@
     unknown: H_i of the others, and their x and y when the random start is over; seen: what the coalition receives from then on
     fit: Levenberg-Marquardt with exact derivatives, from several starts; loud samples first, then ever quieter ones
 
+Where only sums of messages can be read, the coalition's own x and y say what they were, and are fitted in their place.
+
 What is read is every node's H_i, also of nodes that the coalition never hears from. Gao, Wang, Nedic (Automatica 2023) do not
 consider it; their information set makes the late weights public.
 """
@@ -18,7 +20,7 @@ from ...layout import Layout, layout
 from ...view import View
 from ..attack import Attack, Estimate, register
 from ..reading import mixings
-from ..tangents import NAMES, Round, play, said_in, weight_of
+from ..tangents import NAMES, Round, said_in, steps, weight_of
 
 Array = np.ndarray
 LARGEST = 20  # nodes times coordinates, beyond which a fit takes too long
@@ -39,7 +41,8 @@ class Known(NamedTuple):
     H: Array  # (n, d, d), zero for the others
     x: Array  # (n, d), likewise
     y: Array
-    seen: tuple[list[int], list[int]]  # who is heard in the first exchange, and on which edges in the second
+    seen: tuple[list[int], list[int]]  # who is heard in the first exchange, and on which edges in the second; sums: who sums up
+    sums: bool
     samples: Array
 
     @property
@@ -95,17 +98,25 @@ def _known(view: View) -> Known | None:
     x[own], y[own] = (view.states[K - 1][name][own, :, 0] for name in ("x", "y"))
     edges = [e for e, (s, r) in enumerate(view.graph.edges) if r in own and s not in own]
     heard = {int(entries.sender[e]): e for e in edges}
-    samples = [np.concatenate([view.sent[k, 0][list(heard.values()), :, 0].ravel(), view.sent[k, 1][edges, :, 0].ravel()])
-               for k in range(K, last)]  # fmt: skip
+    sums = _summed(view)
+    if sums:
+        samples = [np.concatenate([view.states[k][name][own, :, 0].ravel() for name in "xy"]) for k in range(K, last)]
+    else:
+        samples = [np.concatenate([view.sent[k, 0][list(heard.values()), :, 0].ravel(), view.sent[k, 1][edges, :, 0].ravel()])
+                   for k in range(K, last)]  # fmt: skip
     honest = tuple(i for i in range(n) if i not in own)
     kept = [r for r in rounds if r is not None]
-    return Known(entries, honest, kept, H, x, y, (list(heard), edges), np.array(samples))
+    return Known(entries, honest, kept, H, x, y, (own, own) if sums else (list(heard), edges), sums, np.array(samples))
 
 
 def _modelled(view: View) -> bool:
-    """One mixing a gradient, messages that are numbers, and one's own costs as they are: the recursion that is fitted."""
-    plain = all(m.dtype.kind == "f" for (k, _), m in view.sent.items() if k >= 0)
-    return mixings(view) == 1 and plain and not any("function-masks" in text for text in view.header.get("mechanisms", ()))
+    """One mixing a gradient, and one's own costs as they are: the recursion that is fitted."""
+    return mixings(view) == 1 and not any("function-masks" in text for text in view.header.get("mechanisms", ()))
+
+
+def _summed(view: View) -> bool:
+    """Whether messages are masked words, of which only sums can be read."""
+    return any(m.dtype.kind == "u" for (k, _), m in view.sent.items() if k >= 0)
 
 
 def _round(view: View, entries: Layout, k: int, d: int) -> Round | None:
@@ -142,8 +153,9 @@ def _played(known: Known, unknown: Array) -> tuple[Array, Array]:
         dH[i, upper[0], upper[1], p[:m]] = dH[i, upper[1], upper[0], p[:m]] = 1
         x[i, :, 0], y[i, :, 0] = values[m : m + d], values[m + d :]
         x[i, range(d), 1 + p[m : m + d]] = y[i, range(d), 1 + p[m + d :]] = 1
-    rows = np.array([np.concatenate([a[known.seen[0]].reshape(-1, 1 + P), b[known.seen[1]].reshape(-1, 1 + P)])
-                     for a, b in play(known.entries, H, dH, x, y, known.rounds)])  # fmt: skip
+    told = slice(2, 4) if known.sums else slice(2)
+    played = (parts[told] for parts in steps(known.entries, H, dH, x, y, known.rounds))
+    rows = np.array([np.concatenate([a[known.seen[0]].reshape(-1, 1 + P), b[known.seen[1]].reshape(-1, 1 + P)]) for a, b in played])
     return rows[..., 0], rows[..., 1:]
 
 
