@@ -3,6 +3,7 @@
 import itertools
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,6 +79,12 @@ def test_breaks_its_control_from_disk_too_and_reads_nothing_from_noise(id, tmp_p
         assert NEW[id].run(nothing, victim) == []
     for other in (*view.coalition, 77):
         assert NEW[id].run(view, other) == []
+
+
+def test_the_page_lists_every_attack():
+    told = (Path(__file__).parents[1] / "docs" / "auditing.md").read_text().splitlines()
+    listed = [line for line in told if line.startswith("| A")]
+    assert listed == [f"| {a.id} | {a.name} | {', '.join(a.assets)} | {a.uses} |" for a in attacks().values()]
 
 
 # every method and mechanism ------------------------------------------------------------------------------------------
