@@ -19,6 +19,8 @@ PAPER = "private-gradient-tracking"
 LEAF = Graph(5, [(0, 1), (1, 0), (1, 2), (2, 3), (3, 4), (4, 1), (3, 1)])  # node 0 talks to node 1 alone
 POCKET = Graph(5, [(0, 1), (1, 0), (0, 2), (1, 2), (2, 0), (2, 3), (3, 4), (4, 2)])  # nodes 0 and 1 lie behind node 2
 
+CYCLE = Graph(5, [(i, (i + step) % 5) for i in range(5) for step in (1, 4)])  # everybody talks to two, both ways
+
 
 def recorded(
     algorithm: Any, problem: Problem, graph: Any, who: Iterable[int] | str, *, stepsize: Any, iterations: int, seed: int = 0,

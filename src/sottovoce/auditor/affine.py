@@ -13,7 +13,7 @@ import numpy as np
 Array = np.ndarray
 
 
-class Entangled(Exception):  # noqa: N818, a way out of a step and no error of anybody's
+class Entangled(Exception):
     """The step cannot go on without a number that is not known."""
 
 
@@ -119,7 +119,7 @@ def _made(book: Book, terms: dict[int, float], constant: float) -> Any:
 
 def unknown(array: Any) -> bool:
     """Whether any entry is not a plain number."""
-    return isinstance(array, np.ndarray) and array.dtype == object and any(isinstance(v, Affine) for v in array.flat)
+    return isinstance(array, np.ndarray) and array.dtype.kind == "O" and any(isinstance(v, Affine) for v in array.flat)
 
 
 class Functions:
@@ -137,9 +137,9 @@ class Functions:
         return lambda *args, **options: self._applied(name, function, args, options)
 
     def _applied(self, name: str, function: Any, args: Any, options: Any) -> Any:
-        plain = [a.astype(float) if getattr(a, "dtype", None) == object and not unknown(a) else a for a in args]
+        plain = [a.astype(float) if isinstance(a, np.ndarray) and a.dtype.kind == "O" and not unknown(a) else a for a in args]
         if name in self.MOVES or not any(unknown(a) for a in plain):
             return function(*plain, **options)
-        if not isinstance(function, np.ufunc):
+        if not isinstance(function, np.ufunc) or function.signature is not None:  # no function of single numbers
             raise Entangled
         return self.book.array(*np.broadcast_shapes(*(np.shape(a) for a in plain)))

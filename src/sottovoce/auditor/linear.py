@@ -4,6 +4,7 @@ with it; what is left is solved densely, part by part. Then any sum of unknowns 
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,8 @@ class Solved:
             E[r, [columns[u] for u in self.rows[i]]] = list(self.rows[i].values())
         length = np.linalg.norm(E, axis=1)
         E, b = E / length[:, None], b / length
-        Q, T, order = qr(E.T, mode="economic", pivoting=True)
+        parts: Any = qr(E.T, mode="economic", pivoting=True)  # independent equations come first
+        Q, T, order = parts
         pivots = np.abs(np.diagonal(T))
         rank = int((pivots > FAINT * pivots.max()).sum())
         basis = Q[:, :rank]

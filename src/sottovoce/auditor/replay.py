@@ -1,48 +1,31 @@
 """The method itself, which is public, played on unknowns: what a view shows of each exchange is put in, everything else stays open.
 
-Each node's start, value and gradients, and every draw that the view does not hold, are unknowns. A message that was seen is an
-equation, and its number goes on in its place. So whatever a step does to a gradient is inverted where that can be done, for any
-method and any mechanism whose steps are sums of known multiples; no formula of a single method is written here.
+Whatever a step does to a gradient is thereby inverted where that can be done, for any method and any mechanism whose steps are sums
+of known multiples; no formula of a single method is written here.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import SottovoceError
-from ..layout import Columns, Rows, layout
-from ..node import Values, Weight, Weights, each, grouped, said
 from ..options import parse_options
 from ..registry import Applied, algorithm, algorithms, mechanism, mechanisms, settle
 from ..view import View
-from .affine import Affine, Book, Entangled, Functions, unknown
+from .affine import Affine, Book, Entangled
 from .linear import Solved
+from .unknown_nodes import Asked, Confined, UnknownNodes
 
 Array = np.ndarray
 STEPS, LATE = 12, 4  # iterations that are played, and that many after what comes first has ended
 WORK = 12000  # edges times coordinates times iterations
+STUMBLES = (TypeError, ValueError, AttributeError, LookupError)  # what else a step may end in when a number is none yet
 SAME = 12  # products with the same factor that are compared
 EDGE = 1e-7  # how far inside a set a point has to lie for its projection to have done nothing
-
-
-class Asked(NamedTuple):
-    """A gradient that was taken: where, and what it was."""
-
-    at: Array
-    g: Array
-
-
-class Confined(NamedTuple):
-    """A projection onto a set: of what, and what came of it."""
-
-    region: Any
-    before: Array
-    after: Array
 
 
 class Played(NamedTuple):
@@ -52,245 +35,6 @@ class Played(NamedTuple):
     start: Array
     value: Array
     gradients: list[Asked]
-
-
-class Region:
-    """A set of the method's whose projection is noted."""
-
-    def __init__(self, region: Any, node: Replay):
-        self.region, self.node = region, node
-
-    def project(self, xp: Any, x: Any) -> Any:
-        if not unknown(x):
-            return self.region.project(np, x.astype(float))
-        after = self.node.book.array(*x.shape)
-        self.node.confined.append(Confined(self.region, x, after))
-        return after
-
-
-class Replay:
-    """All nodes in iteration k, as a step sees them."""
-
-    keeps, helper, to_helper = True, -1, -1
-
-    def __init__(self, view: View, parameters: Any):
-        self.view, self.book = view, Book()
-        self.n, self.coordinates = view.graph.n, int(view.header["coordinates"])
-        self.layout, self.xp = layout(view.graph), Functions(self.book)
-        self.confined: list[Confined] = []
-        self.gradients: list[Asked] = []
-        self.value = self.book.array(self.n, self.coordinates, 1)
-        noted = {k: Region(v, self) if hasattr(v, "project") else v for k, v in vars(parameters).items()}
-        self.parameters, self.public = SimpleNamespace(**noted), SimpleNamespace(n=self.n, helpers=0)
-        self.at(-1)
-
-    def at(self, k: int) -> None:
-        """Go on to iteration k."""
-        self.k, self.calls, self.exchanges, self._weights = k, 0, 0, {}
-
-    # weights and draws -------------------------------------------------------------------------------------------
-
-    @property
-    def weights(self) -> Any:
-        names = {n: v for n, v in self.view.header["parameters"].items() if n in algorithm(self.view.header["algorithm"]).weights}
-        return self._named(names)
-
-    def weighed(self, rules: dict[str, Any], own: bool = False) -> Any:
-        return self._named({name: "drawn" for name in rules})
-
-    def _named(self, rules: dict[str, str]) -> Any:
-        found = Weights(stepsize=np.asarray(self.view.header["stepsize"], dtype=float).reshape(-1, 1, 1))
-        for name, rule in rules.items():
-            setattr(found, name, getattr(found, rule) if rule in rules else Weight(self._entries(name, rule), self._cut))
-        return found
-
-    def _entries(self, name: str, rule: str) -> Array | None:
-        if rule == "identity":
-            return None
-        if name not in self._weights:
-            draw = self.view.draws.get((name, max(self.k, 0)))
-            size = (len(self.layout.source), self.coordinates, 1)
-            self._weights[name] = self.book.array(*size) if draw is None else self._filled(draw.value[..., :1])
-        return self._weights[name]
-
-    def _cut(self, entries: Array) -> tuple[Array, Array]:
-        return entries[self.layout.loops], entries[self.layout.edges]
-
-    def shares(self, weight: Weight, side: str) -> tuple[Array, Array]:
-        own, edge = self._cut(np.asarray(weight.entries))
-        return weight.factor * own, weight.factor * edge
-
-    def _filled(self, value: Array) -> Array:
-        """Numbers as they are, unknowns where they are not known."""
-        if np.isfinite(value).all():
-            return np.asarray(value, float)
-        out = value.astype(object)
-        for where in np.argwhere(~np.isfinite(value)):
-            out[tuple(where)] = self.book.new()
-        return out
-
-    def draw(
-        self, law: Any, like: Array, known: str = "me", *, shared: bool = False, each: str | None = None, kept: int | None = None
-    ) -> Array:
-        if law == "words":
-            raise Entangled
-        name, size = f"draw-{self.calls}", like.shape[-2]
-        self.calls += 1
-        drawn = self.view.draws.get((name, self.k))
-        if drawn is not None:
-            return self._filled(drawn.value[..., :1])
-        if (each or ("edge" if known in ("edge", "pair") else "node")) == "node":
-            return self.book.array(1 if shared else self.n, size, 1)
-        out = self.book.array(len(self.layout.sender), size, 1)
-        return out if known != "pair" else out[[self._pair(e) for e in range(len(out))]]
-
-    def _pair(self, e: int) -> int:
-        s, r = self.view.graph.edges[e]
-        return min(e, self.view.edge(r, s)) if (r, s) in self.view.graph.edges else e
-
-    # messages ----------------------------------------------------------------------------------------------------
-
-    def exchange(self, out: Values) -> Values:
-        parts = out if isinstance(out, tuple) else (out,)
-        told = self._told(parts)
-        return tuple(told) if isinstance(out, tuple) else told[0]
-
-    def _told(self, parts: tuple[Array, ...]) -> list[Array]:
-        """What is sent on each edge, with what was seen of it put in; what is the very same on another edge, or at home, is too."""
-        seen = self.view.sent.get((self.k, self.exchanges))
-        self.exchanges += 1
-        if seen is None or any(p.dtype.kind not in "fO" for p in parts) or seen.shape[1] != sum(p.shape[-2] for p in parts):
-            raise Entangled
-        self.memo: dict[int, float] = {}
-        at = 0
-        for part in parts:
-            for (e, c, _), form in np.ndenumerate(part):
-                number = seen[e, at + c, 0]
-                if isinstance(form, Affine) and np.isfinite(number):
-                    self.book.say(form, float(number))
-                    self.memo.setdefault(id(form), float(number))
-            at += part.shape[-2]
-        return [self._put_in(p) for p in parts]
-
-    def _put_in(self, forms: Array) -> Array:
-        if not unknown(forms):
-            return forms
-        out = np.empty(forms.shape, dtype=object)
-        out.reshape(-1)[:] = [self.memo.get(id(v), v) if isinstance(v, Affine) else v for v in forms.flat]
-        return out
-
-    def pull(self, *terms: tuple[Weight, Values]) -> Values:
-        home, sent = grouped(terms)
-        if not sent:
-            return home
-        values = said(terms)
-        whole = [part for _, _, v in values for part in (v if isinstance(v, tuple) else (v,))]
-        heard = self._told(tuple(part[self.layout.sender] for part in whole))
-        mine = [self._put_in(part) for part in whole]
-        mixed = home
-        for entries, factor, v in values:
-            own, edge = self._cut(entries)
-            count = len(v) if isinstance(v, tuple) else 1
-            parts = tuple(factor * (own * mine.pop(0) + self.gather(edge * heard.pop(0))) for _ in range(count))
-            mixed = _added(mixed, parts if isinstance(v, tuple) else parts[0])
-        return mixed
-
-    def push(self, *terms: tuple[Weight, Values], total: Any = None) -> Values:
-        """Columns sum to one: what a node keeps is what it does not send."""
-        home, sent = grouped(terms)
-        if not sent:
-            return home
-        kept, out = home, None
-        for entries, v in sent:
-            own, edge = self._cut(entries)
-            going = each(lambda part, edge=edge: edge * part[self.layout.sender], v)
-            if unknown(entries):
-                kept = _added(kept, each(lambda part, gone: part - self.collect(gone), v, going))
-            else:
-                kept = _added(kept, each(lambda part, own=own: own * part, v))
-            out = going if out is None else _added(out, going)
-        return _added(kept, each(self.gather, self.exchange(out)))
-
-    def spread(self, v: Values) -> Values:
-        return each(lambda part: part[self.layout.sender], v)
-
-    def hear(self, v: Values) -> Values:
-        return self.exchange(self.spread(v))
-
-    def gather(self, inbox: Array) -> Array:
-        return self._summed(Rows, inbox)
-
-    def collect(self, out: Array) -> Array:
-        return self._summed(Columns, out)
-
-    def _summed(self, side: Any, on_edges: Array) -> Array:
-        full = np.zeros((len(self.layout.source), *on_edges.shape[1:]), on_edges.dtype)
-        full[self.layout.edges] = on_edges
-        return side(self.layout).sum(full)
-
-    def turn(self, inbox: Values) -> Values:
-        back = [self.view.edge(r, s) for s, r in self.view.graph.edges]
-        return each(lambda part: part[back], inbox)
-
-    # costs -------------------------------------------------------------------------------------------------------
-
-    def gradient(self, x: Array) -> Array:
-        g = self.book.array(*x.shape)
-        self.gradients.append(Asked(x, g))
-        return g
-
-    def prox(self, p: Array, q: Any) -> Array:
-        """x = argmin f(x) + p.x + q |x|^2 / 2, so the gradient at x is -(p + q x)."""
-        x = self.book.array(self.n, self.coordinates, 1)
-        self.gradients.append(Asked(x, -(p + q * x)))
-        return x
-
-    def contribute(self, values: Array, grid: Any) -> Array:
-        return values
-
-    def refuse(self, bad: Array, why: str) -> None:
-        """The run that is replayed was not refused."""
-
-    @property
-    def me(self) -> Array:
-        return np.arange(self.n)[:, None, None]
-
-    @property
-    def degree(self) -> Array:
-        return np.asarray(self.view.graph.outdegree, float).reshape(-1, 1, 1)
-
-    def __getattr__(self, name: str) -> Any:
-        raise Entangled  # a verb that needs numbers: a Hessian, words, shared secrets
-
-    # states ------------------------------------------------------------------------------------------------------
-
-    def noted(self, state: Any) -> Any:
-        """A state with what the coalition holds of it put in, and a new unknown for every long sum."""
-        held = self.view.states.get(self.k, {})
-        return type(state)(*(self._leaf(v, held.get(name)) for name, v in zip(state._fields, state, strict=True)))
-
-    def _leaf(self, forms: Array, held: Array | None) -> Array:
-        if not unknown(forms):
-            return forms
-        out = np.empty(forms.shape, dtype=object)
-        for where, form in np.ndenumerate(forms):
-            number = np.nan if held is None else held[where]
-            out[where] = self._short(form, float(number)) if isinstance(form, Affine) else form
-        return out
-
-    def _short(self, form: Affine, number: float) -> Any:
-        if np.isfinite(number):
-            self.book.say(form, number)
-            return number
-        if len(form.terms) == 1:
-            return form
-        new = self.book.new()
-        self.book.say(form - new)
-        return new
-
-
-def _added(a: Values | None, b: Values) -> Values:
-    return b if a is None else each(lambda x, y: x + y, a, b)
 
 
 def played(view: View) -> Played | None:
@@ -306,10 +50,10 @@ def _played(view: View) -> Played | None:
         return None
     try:
         method, parameters, stack = of_header(view.header)
-        node = Replay(view, parameters)
+        node = UnknownNodes(view, parameters)
         x = node.book.array(node.n, node.coordinates, 1)
         _iterate(method, node, stack, x, _steps(view))
-    except (Entangled, SottovoceError):
+    except (Entangled, SottovoceError, *STUMBLES):
         return None
     solved = _solved(node)
     return Played(solved, x, node.value, node.gradients) if solved.consistent else None
@@ -322,7 +66,7 @@ def _steps(view: View) -> int:
     return min(wanted, view.iterations, max(d + 2, WORK // (d * max(len(view.graph.edges), 1))))
 
 
-def _iterate(method: Any, node: Replay, stack: tuple[Applied, ...], x: Array, steps: int) -> None:
+def _iterate(method: Any, node: UnknownNodes, stack: tuple[Applied, ...], x: Array, steps: int) -> None:
     """The start and the steps, through the mechanisms that act: the leftmost nearest the step."""
     acting = [a for a in stack if a.until is None or a.until > 0]
     ms: list[Any] = []
@@ -347,7 +91,7 @@ def _dressed(node: Any, stack: list[Applied], ms: list[Any]) -> tuple[Any, list[
     return node, layers
 
 
-def _solved(node: Replay) -> Solved:
+def _solved(node: UnknownNodes) -> Solved:
     """What follows, and what follows from that: projections that did nothing, and secret factors that were used twice."""
     solved, told = Solved(node.book), 0
     while len(node.book.rows) > told:
@@ -358,7 +102,7 @@ def _solved(node: Replay) -> Solved:
     return solved
 
 
-def _say_inside(node: Replay, solved: Solved) -> None:
+def _say_inside(node: UnknownNodes, solved: Solved) -> None:
     """Where what came of a projection lies inside the set, it is what went in."""
     waiting: list[Confined] = []
     for c in node.confined:
@@ -406,8 +150,8 @@ def of_header(header: Any) -> tuple[Any, Any, tuple[Applied, ...]]:
     read = lambda known: {k: _value(known[k], v) for k, v in known_of(told, known).items()}
     parameters = SimpleNamespace(**settle(method.name, method.parameters, read(method.parameters)))
     own = method.mechanisms(parameters)
-    added = tuple(_applied(text) for text in header["mechanisms"][len(own) :])
-    return method, parameters, (*own, *added)
+    stack = (*own, *(_applied(text) for text in header["mechanisms"][len(own) :]))
+    return method, parameters, tuple(a for a in stack if not hasattr(a.mechanism.wrap, "wire"))  # those change what a tap sees
 
 
 def known_of(told: dict[str, str], known: Any) -> dict[str, str]:

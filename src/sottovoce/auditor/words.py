@@ -18,7 +18,7 @@ MEANING = {
     "READ UP TO": "The same, but only up to a sign or a scale, or only as the sum over several nodes.",
     "NARROWED": "An attack came closer than the declared prior by at least one bit a number.",
     "NOT DECIDED": "Neither an attack nor another world settles it. That no attack succeeded is not protection.",
-    "WITNESSED": "With a gradient (or a value) shifted by a constant the adversary sees the same: that other world was built and replayed.",
+    "WITNESSED": "With a gradient (a value) shifted by a constant the adversary sees the same: that world was built and replayed.",
 }
 ABOUT = {
     "offset": "the gradient of its cost at one point; with the curvature, it gives a quadratic cost whole, up to a constant",

@@ -23,11 +23,14 @@ def run(view: View, victim: int) -> list[Estimate]:
     n = view.graph.n - int(view.header.get("helpers", 0))
     if not serves(view.header) or not view.sent or victim in view.coalition or not 0 <= victim < n:
         return []
-    mine = [i for i in range(n) if i in view.coalition]
-    nodes = (victim,) if _hears(view, victim, n) else tuple(i for i in range(n) if i not in mine)
-    sums = lambda k: shared(view, k, (victim,), n) if len(nodes) == 1 else whole(view, k, n) - shared(view, k, tuple(mine), n)
-    if nodes != (victim,) and not mine:
-        return []  # a lone server: words that say nothing
+    if all(seen(view, victim, server) for server in (n, n + 1)):
+        nodes, sums = (victim,), lambda k: shared(view, k, (victim,), n)
+    else:
+        mine = tuple(i for i in range(n) if i in view.coalition)
+        nodes = tuple(i for i in range(n) if i not in mine)
+        sums = lambda k: whole(view, k, n) - shared(view, k, mine, n)
+        if not mine:
+            return []  # a lone server: words that say nothing
     return estimates(nodes, np.array([sums(k) for k in range(view.iterations)]), points(view, n))
 
 
@@ -38,10 +41,6 @@ def serves(header: Any) -> bool:
 def estimates(nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
     found = [*gradients(nodes, g, x), *bent(nodes, g, x)]
     return found + [record for e in found if e.asset == "curvature" and len(nodes) == 1 for record in features(e)]
-
-
-def _hears(view: View, node: int, n: int) -> bool:
-    return all(seen(view, node, server) for server in (n, n + 1))
 
 
 def shared(view: View, k: int, nodes: tuple[int, ...], n: int) -> Array:

@@ -46,12 +46,10 @@ def mixed(view: View, node: int) -> Array:
 
 
 def control() -> tuple[Any, int, Any]:
-    from ... import controls, graphs, problems
+    from ... import controls, problems
 
     problem = problems.average(np.random.default_rng(5).normal(size=(5, 2)))
-    view, truth = controls.recorded(
-        "mo-murray", problem, graphs.ring(5, two_way=True), {1, 4}, stepsize=1.0, iterations=60, phi=0.5
-    )
+    view, truth = controls.recorded("mo-murray", problem, controls.CYCLE, {1, 4}, stepsize=1.0, iterations=60, phi=0.5)
     return view, 0, truth
 
 

@@ -8,7 +8,6 @@ replay (replay.py) plays any registered method and mechanism that way. Gradient 
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from .record_features import features
 from .tail_secants import curvature
 
 Array = np.ndarray
+LAGS = (1, 2)  # PDMM's duals go to and fro: they come back to what they were in the iteration after next
 FEW = 5  # points at which a group is looked at
 
 
@@ -49,17 +49,20 @@ def of_one(found: Played, victim: int) -> list[Estimate]:
     there = np.isfinite(np.column_stack([x, g])).all(1)
     said = [Estimate((victim,), "offset", g[there][0], x[there][0])] if there.any() else []
     said += [Estimate((victim,), "along-the-way", g[there], x[there])] if there.sum() > 1 else []
-    steps = list(itertools.pairwise(found.gradients))
-    dx, dg = (np.array([value(b[i] - a[i]) for a, b in steps]) for i in (0, 1))
-    H = bent(dx, dg) if steps else None
+    H = next((H for lag in LAGS if (H := bent(found, victim, lag)) is not None), None)
     if H is not None:
         said.append(Estimate((victim,), "curvature", H))
         said += features(said[-1])
     return said
 
 
-def bent(dx: Array, dg: Array) -> Array | None:
-    """The Hessian behind the increments that are fixed."""
+def bent(found: Played, victim: int, lag: int) -> Array | None:
+    """The Hessian behind what gradients differ by, so many iterations apart, where that is fixed."""
+    value = lambda forms: found.solved.array(forms[victim, :, 0])
+    pairs = list(zip(found.gradients, found.gradients[lag:], strict=False))
+    if not pairs:
+        return None
+    dx, dg = (np.array([value(after[i] - before[i]) for before, after in pairs]) for i in (0, 1))
     there = np.isfinite(np.column_stack([dx, dg])).all(1)
     return curvature(dx[there], dg[there], np.ones(int(there.sum())))
 
@@ -85,10 +88,10 @@ def of_group(found: Played, group: list[int]) -> list[Estimate]:
 
 def control() -> tuple[Any, int, Any]:
     """Dual variables of ADMM, one after the other."""
-    from ... import controls, graphs, problems
+    from ... import controls, problems
 
     problem = problems.estimation(n=5, d=2, s=3, scale=0.5, seed=1)
-    view, truth = controls.recorded("admm", problem, graphs.ring(5, two_way=True), {1, 4}, stepsize=0.5, iterations=12)
+    view, truth = controls.recorded("admm", problem, controls.CYCLE, {1, 4}, stepsize=0.5, iterations=12)
     return view, 0, truth
 
 

@@ -29,7 +29,9 @@ def run(view: View, victim: int) -> list[Estimate]:
 def held(view: View, victim: int) -> list[Estimate]:
     """The value, else the sum of the values of those around the victim that the coalition encloses."""
     found = played(view)
-    for group in () if found is None else dict.fromkeys(((victim,), enclosed(view, victim))):
+    if found is None:
+        return []
+    for group in dict.fromkeys(((victim,), enclosed(view, victim))):
         value = found.solved.array(found.value[list(group), :, 0].sum(0))
         if np.isfinite(value).all():
             return [Estimate(group, "value", value)]
