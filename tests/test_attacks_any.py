@@ -204,6 +204,16 @@ def test_a_projection_that_acts_hides_that_gradient_and_no_other():
     assert len(way.value) == 11 - border[:11].sum()
 
 
+def test_a_sequence_of_graphs_is_inverted_too():
+    always = {e for e in B.edges if e[0] == 0}  # else node 0 says nothing in every other iteration
+    turns = sv.GraphSequence([sv.Graph(5, sorted({*B.edges[i::2], *always})) for i in range(2)])
+    near = {*B.in_neighbours(0), *B.out_neighbours(0)}
+    report = sv.audit("subgradient-push", P, turns, curious=[near], victims=[0], iterations=14, stepsize=0.02, advise=False)
+    assert outright(report) >= COSTS
+    mean = sv.audit("push-sum", MEAN, turns, curious=[near], victims=[0], iterations=14, advise=False, K=3)
+    assert mean.of(0, "value")[0].verdict == "READ"
+
+
 def test_secret_stepsizes_leave_the_direction():
     report = audit("lou")
     assert read(report) == {"offset": "READ UP TO"}

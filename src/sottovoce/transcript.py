@@ -173,6 +173,8 @@ def written(task: Any, played: Any) -> Transcript:
     }
     if task.problem.values is not None:
         header["values"] = True  # nodes hold numbers that are averaged or added up
+    if task.algorithm.averages:
+        header["averages"] = True  # and nothing else: their costs play no part
     if task.helpers:
         header["helpers"] = task.helpers  # the last nodes of the graph
     sequence = task.sequence

@@ -43,6 +43,6 @@ register(
         weights={"C": columns("uniform")},
         exchanges=1,
         answer=lambda s: s.z,
-        leaks="An out-neighbour computes my gradient at the start: it is pushed first, with a weight that is known.",
+        leaks="An out-neighbour computes my gradient at the start, pushed first with a known weight, and my curvature after it.",
     )
 )

@@ -22,7 +22,9 @@ ASSETS = ("offset", "curvature", "along-the-way", "record", "group-sum", "start"
 
 
 def assets_of(header: Mapping[str, Any]) -> tuple[str, ...]:
-    """What there is to be read: a value only where nodes hold one."""
+    """What there is to be read: a value only where nodes hold one, and nothing but it where no costs play a part."""
+    if header.get("averages"):
+        return ("value",)
     return tuple(asset for asset in ASSETS if asset != "value" or header.get("values"))
 
 

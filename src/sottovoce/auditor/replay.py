@@ -23,7 +23,7 @@ from .unknown_nodes import Asked, Confined, UnknownNodes
 Array = np.ndarray
 STEPS, LATE = 12, 4  # iterations that are played, and that many after what comes first has ended
 WORK = 12000  # edges times coordinates times iterations
-STUMBLES = (TypeError, ValueError, AttributeError, LookupError)  # what else a step may end in when a number is none yet
+STUMBLES = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)  # what a step may end in without a number
 SAME = 12  # products with the same factor that are compared
 EDGE = 1e-7  # how far inside a set a point has to lie for its projection to have done nothing
 
@@ -53,9 +53,9 @@ def _played(view: View) -> Played | None:
         node = UnknownNodes(view, parameters)
         x = node.book.array(node.n, node.coordinates, 1)
         _iterate(method, node, stack, x, _steps(view))
+        solved = _solved(node)
     except (Entangled, SottovoceError, *STUMBLES):
         return None
-    solved = _solved(node)
     return Played(solved, x, node.value, node.gradients) if solved.consistent else None
 
 

@@ -92,7 +92,9 @@ class UnknownNodes:
         if rule == "identity":
             return None
         if name not in self._weights:
-            draw = self.view.draws.get((name, max(self.k, 0)))
+            draw, later = self.view.draws.get((name, self.k)), self.view.draws.get((name, 0))
+            if draw is None and self.k < 0 and later is not None and later.law == "constant":
+                draw = later
             size = (len(self.layout.source), self.coordinates, 1)
             self._weights[name] = self.book.array(*size) if draw is None else self._filled(draw.value[..., :1])
         return self._weights[name]

@@ -60,7 +60,8 @@ def bent(found: Played, victim: int, lag: int) -> Array | None:
     """The Hessian behind what gradients differ by, so many iterations apart, where that is fixed."""
     value = lambda forms: found.solved.array(forms[victim, :, 0])
     pairs = list(zip(found.gradients, found.gradients[lag:], strict=False))
-    if not pairs:
+    fixed = lambda before, after: np.isfinite(value(after.g - before.g)).all()
+    if not pairs or not (fixed(*pairs[0]) or fixed(*pairs[len(pairs) // 2])):  # where they are open they are long sums
         return None
     dx, dg = (np.array([value(after[i] - before[i]) for before, after in pairs]) for i in (0, 1))
     there = np.isfinite(np.column_stack([dx, dg])).all(1)
