@@ -6,7 +6,7 @@ direction is special) and in t. `Features`: amplitude sqrt(2/m) sum_j a_j v_j co
 for everybody, which for many features m follows a Gaussian process with the Matern-7/2 kernel. That kernel's frequencies follow
 Student's t with 7 degrees of freedom; drawn from it, the rare high ones are missing, and with them what hides fine detail. So
 they are drawn from a Cauchy law, w = z / (|z_0| length), and each counts v = sqrt(density of t / density of Cauchy): the same
-kernel, and its budget with a hundredth of the features.
+kernel, and its budget with far fewer features.
 """
 
 from __future__ import annotations
