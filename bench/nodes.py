@@ -25,22 +25,25 @@ from .report import Row
 FIGURE = "nodes"
 SMALL, LARGE = (10, 1500), (100_000, 40)  # numbers in x, iterations
 NVFLARE = 2.9  # iterations a second of NVFlare's peer-to-peer executor on the machine of the study, 0.35 s each
+KEEP = {"durable": "disk", "kept": "process"}
 COST = "def slope(x):\n    return x - 1.0\n"
 
 
 def measure(quick: bool) -> list[Row]:
     """Rows of this figure."""
     turns = 2 if quick else 5
-    small = turned(turns, *SMALL, ("raw", "node", "durable", "paper"))
+    small = turned(turns, *SMALL, ("raw", "node", "kept", "durable", "paper"))
     large = turned(turns, *LARGE, ("raw", "node"))
     rates = lambda found, what: [one["rate"] for one in found[what]]
     first, peak = [one["first"] for one in small["node"]], [one["peak"] / 1e6 for one in small["node"] + small["durable"]]
     return [
-        told("n = 5, d = 10, mutual TLS: nodes (ab), nothing forced to the disk", rates(small, "node")),
+        told("n = 5, d = 10, mutual TLS: nodes (ab), kept in memory alone", rates(small, "node")),
         told("  the paper's algorithm, whose weights are drawn anew each time", rates(small, "paper")),
+        told("  nodes, sealed in files, not forced to the disk", rates(small, "kept")),
         told("  nodes, every message on the disk before it is offered", rates(small, "durable")),
         told("  bare TLS exchange of the same bytes", rates(small, "raw")),
         ratio("  nodes against the bare exchange", rates(small, "node"), rates(small, "raw"), 0.4),
+        ratio("  what the files leave of it", rates(small, "kept"), rates(small, "node"), None),
         ratio("  what the disk leaves of it", rates(small, "durable"), rates(small, "node"), None),
         Row(FIGURE, "  nodes against NVFlare's p2p (2.9 a second)", "times", min(rates(small, "node")) / NVFLARE,
             statistics.median(rates(small, "node")) / NVFLARE, at_least=20),
@@ -70,18 +73,19 @@ def turned(turns: int, d: int, iterations: int, kinds: tuple[str, ...]) -> dict[
         for kind in kinds:
             with tempfile.TemporaryDirectory() as place:
                 method = "private-gradient-tracking" if kind == "paper" else "ab"
-                results[kind].append(played(federation(Path(place) / "five", d, iterations, kind == "durable", method), kind))
+                folder = federation(Path(place) / "five", d, iterations, KEEP.get(kind, "memory"), method)
+                results[kind].append(played(folder, kind))
     return results
 
 
-def federation(folder: Path, d: int, iterations: int, durable: bool, method: str = "ab") -> Path:
+def federation(folder: Path, d: int, iterations: int, keep: str, method: str = "ab") -> Path:
     """Five nodes, a ring with chords: ten links, two messages an iteration over each."""
     plan = Plan((sv.graphs.ring(5),), method, {}, f"own:d={d}", stepsize=0.1, iterations=iterations, port=0)
     facts, _ = found(folder, plan)
     for name in facts.names:
         file = folder / name / "node.toml"
         (folder / name / "bench_cost.py").write_text(COST)
-        own = {**tomllib.loads(file.read_text()), "durable": durable, "cost": {"kind": "python", "entry": "bench_cost:slope"}}
+        own = {**tomllib.loads(file.read_text()), "keep": keep, "cost": {"kind": "python", "entry": "bench_cost:slope"}}
         file.write_text(toml(own))
     return folder
 

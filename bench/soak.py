@@ -33,12 +33,12 @@ GROWTH = 4e6  # bytes of memory beyond what a process has after a tenth of the w
 STORE = 8e6  # bytes that a store of these small states may ever have
 
 
-def made(folder: Path, graph: sv.Graph, iterations: int, durable: bool = False) -> Path:
+def made(folder: Path, graph: sv.Graph, iterations: int, keep: str = "process") -> Path:
     """A federation whose run holds no random number: its start is written down, its weights are fixed."""
     facts, _ = found(folder, Plan((graph,), "ab", {}, stepsize=0.02, iterations=iterations, port=0))
     for i, name in enumerate(facts.names):
         file = folder / name / "node.toml"
-        file.write_text(toml({**tomllib.loads(file.read_text()), "durable": durable, "start": [float(i), -1.0]}))
+        file.write_text(toml({**tomllib.loads(file.read_text()), "keep": keep, "start": [float(i), -1.0]}))
     return folder
 
 
@@ -98,8 +98,8 @@ def storm(place: Path, kills: int, stop: float) -> str:
             time.sleep(stop)
             crew.processes[names[2]].send_signal(signal.SIGCONT)
 
-    calm, _ = played(made(place / "calm", sv.graphs.paper_b(), iterations, durable=True), lambda crew: None)
-    stormy, done = played(made(place / "stormy", sv.graphs.paper_b(), iterations, durable=True), disturb)
+    calm, _ = played(made(place / "calm", sv.graphs.paper_b(), iterations, keep="disk"), lambda crew: None)
+    stormy, done = played(made(place / "stormy", sv.graphs.paper_b(), iterations, keep="disk"), disturb)
     assert calm.tobytes() == stormy.tobytes(), "a kill changed the result"
     assert done == kills
     error = np.abs(stormy - whole(place / "stormy")[1].optimum).max()

@@ -932,3 +932,21 @@ def test_frames_have_the_size_that_is_agreed(plain):
     frame = frames.write(1, (0, 0), MOVING, bytes(40))
     assert len(frame) == limit(plain) == HEADER_BYTES + 40
     assert Frames(plain, 1).read(0, frame).flags == MOVING
+
+
+def test_nothing_kept_is_never_begun_twice(tmp_path):
+    digest = bytes(32)
+    with store.MemoryStore(tmp_path, KEY, digest) as place:
+        place.rewrite([[b"secret"]])
+        place.append([b"secret"])
+        assert list(place.records()) == []
+        assert not place.heavy
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["begun", "lock"]
+    with pytest.raises(StoreError, match="make a federation with another run name"), store.MemoryStore(tmp_path, KEY, digest):
+        pass
+    with store.MemoryStore(tmp_path, KEY, bytes(31) + b"1") as place:  # another run
+        place.erase()
+    with pytest.raises(StoreError, match="has ended"), store.MemoryStore(tmp_path, KEY, bytes(31) + b"1"):
+        pass
+    assert isinstance(store.store_of("memory", tmp_path, KEY, digest), store.MemoryStore)
+    assert [store.store_of(word, tmp_path, KEY, digest).durable for word in ("disk", "process")] == [True, False]

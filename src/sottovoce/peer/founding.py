@@ -213,5 +213,5 @@ def _node_file(member: Member, share: Share | None) -> str:
     if member.address != HIDDEN:
         host, port = split(member.address)
         facts["listen"] = f"{host if host in LOCAL else '0.0.0.0'}:{port}"
-    facts |= {"store": "store", "key": "store.key", "durable": True, "result": "result"}
+    facts |= {"store": "store", "key": "store.key", "keep": "disk", "result": "result"}
     return CHOSEN + toml(facts) + (OWN if share is None else "\n" + toml({"cost": share.table}).lstrip())

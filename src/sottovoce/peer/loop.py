@@ -188,7 +188,8 @@ class Loop:
     def _commit(self, place: Place | None, message: dict[int, tuple[int, bytes]]) -> None:
         saved, journal = self.replay.saved, self.replay.journal
         new = None if self.on_disk == saved.k else saved
-        self.store.append(record(saved.k, new, journal.phases, journal.fresh(), place, message))
+        if self.store.keeps:
+            self.store.append(record(saved.k, new, journal.phases, journal.fresh(), place, message))
         self.on_disk = saved.k
 
     def _rewrite(self) -> None:

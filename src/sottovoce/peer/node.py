@@ -28,7 +28,7 @@ from .federation import HIDDEN
 from .loop import Loop, Watch
 from .node_file import NodeFile
 from .status import Log, Status
-from .store import Store, ended, read_key
+from .store import Store, ended, read_key, store_of
 from .zenoh_link import ZenohLink
 
 Array = np.ndarray
@@ -71,7 +71,7 @@ class Node(Watch):
         key, log = read_key(self.file.key), Log(self.file.folder / LOG, self.file.name)
         self.log, k = log, -1
         try:
-            with Store(self.file.store, key, self.roster.digest, durable=self.file.durable) as store:
+            with store_of(self.file.keep, self.file.store, key, self.roster.digest) as store:
                 log.write("start", run=self.roster.run, iterations=self.roster.iterations, version=__version__)
                 self._playing = self._loop(store)
                 for k, x in self._playing.run():

@@ -15,8 +15,9 @@ from .costs import cost
 from .federation import FILE, Federation
 from .identity import Identity
 from .reading import mapping, of, read
+from .store import KEEP
 
-OWN = ("name", "federation", "identity", "listen", "store", "key", "durable", "result", "start", "cost")
+OWN = ("name", "federation", "identity", "listen", "store", "key", "keep", "result", "start", "cost")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class NodeFile:
     listen: str | None
     store: Path
     key: str
-    durable: bool
+    keep: str
     result: Path
     start: Any
     cost: Mapping[str, Any]
@@ -46,7 +47,7 @@ class NodeFile:
         return cls(
             name=check_name(of(file, facts, "name", str)), folder=file.parent, federation=at("federation", f"../{FILE}"),
             identity=at("identity", "."), listen=facts.get("listen"), store=at("store", "store"),
-            key=key if key.startswith("env:") else str(file.parent / key), durable=of(file, facts, "durable", bool, True),
+            key=key if key.startswith("env:") else str(file.parent / key), keep=_keep(file, facts),
             result=at("result", "result"), start=facts.get("start"), cost=mapping(file, "cost", facts["cost"]),
         )  # fmt: skip
 
@@ -71,3 +72,11 @@ class NodeFile:
     def x0(self) -> Any:
         """x^0 where the file says it; else it is drawn."""
         return None if self.start is None else numbers("start", self.start, 1)
+
+
+def _keep(file: Path, facts: Mapping[str, Any]) -> str:
+    """What of the run is kept, as a word."""
+    word = of(file, facts, "keep", str, KEEP[0])
+    if word not in KEEP:
+        raise InputError(f"{file}: keep must be one of {', '.join(KEEP)}, not {word!r}")
+    return word

@@ -15,11 +15,14 @@ from typing import Any
 from ..errors import StoreError
 from .log import Log, read
 
+KEEP = ("disk", "process", "memory")  # what a node survives: the death of the machine, of its process, nothing
 SMALL, GROWTH = 1 << 20, 8  # a log is written anew when it has more bytes than this, and so many times what it began with
 
 
 class Store:
     """One node's folder. Use it in a `with`: the folder is locked inside."""
+
+    keeps = True
 
     def __init__(self, folder: str | os.PathLike[str], key: bytes, digest: bytes, *, durable: bool = True):
         if len(key) != 32:
@@ -108,10 +111,7 @@ class Store:
 
     def erase(self) -> None:
         """The end: the log is gone and opens no more, and the folder says that the run has ended."""
-        with os.fdopen(os.open(self.folder / "ended", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(self.digest.hex() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        _noted(self.folder / "ended", self.digest)
         if self._log is not None:
             self._log.destroy()
         (self.folder / "store").unlink(missing_ok=True)
@@ -123,6 +123,50 @@ def ended(folder: str | os.PathLike[str], digest: bytes) -> bool:
     """Whether this run has come to its end here: nobody needs anything of this node any more."""
     path = Path(folder) / "ended"
     return path.exists() and path.read_text().strip() == digest.hex()
+
+
+class MemoryStore(Store):
+    """Nothing is kept: faster, and a node that stops before the end cannot go on, nor can the run.
+
+    That it has begun is on the disk before anything is offered: a second start could send a second message in the place of one
+    that is out, so it is refused.
+    """
+
+    keeps = False
+
+    def __enter__(self) -> MemoryStore:
+        super().__enter__()
+        begun = self.folder / "begun"
+        if begun.exists() and begun.read_text().strip() == self.digest.hex():
+            self.close()
+            raise StoreError(
+                f"this run was begun with keep = \"memory\", {self.folder} says, and what it had sent is forgotten: going on could "
+                "send a second message in the place of one that is out; make a federation with another run name"
+            )
+        _noted(begun, self.digest)
+        self._sync_folder()
+        return self
+
+    def append(self, pieces: Iterable[Any]) -> None:
+        """Nowhere."""
+
+    def rewrite(self, records: Iterable[Iterable[Any]]) -> None:
+        """Nowhere."""
+
+
+def _noted(path: Path, digest: bytes) -> None:
+    """A file that says which run it is about, on the disk when this returns."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(digest.hex() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def store_of(keep: str, folder: Path, key: bytes, digest: bytes) -> Store:
+    """A store by its word in node.toml."""
+    if keep == "memory":
+        return MemoryStore(folder, key, digest)
+    return Store(folder, key, digest, durable=keep == "disk")
 
 
 def _locked(path: Path) -> int:
