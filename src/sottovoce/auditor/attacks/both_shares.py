@@ -1,4 +1,5 @@
-"""A25, both shares: two words whose sum mod 2^64 is a gradient; both servers together, or a tap on the links to both, add them.
+"""A25, both shares: two words whose sum mod 2^64 is an update, (stepsize / n) times a gradient; both servers together, or a tap on
+the links to both, add them.
 
 Everybody else is told the sum over all, and takes its own away. The common x is followed from the sums, as every party does.
 """
@@ -31,7 +32,8 @@ def run(view: View, victim: int) -> list[Estimate]:
         sums = lambda k: whole(view, k, n) - shared(view, k, mine, n)
         if not mine:
             return []  # a lone server: words that say nothing
-    return estimates(nodes, np.array([sums(k) for k in range(view.iterations)]), points(view, n))
+    updates = np.array([sums(k) for k in range(view.iterations)])
+    return estimates(nodes, updates * n / view.header["stepsize"][0], points(view, n))
 
 
 def serves(header: Any) -> bool:
@@ -44,7 +46,7 @@ def estimates(nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
 
 
 def shared(view: View, k: int, nodes: tuple[int, ...], n: int) -> Array:
-    """(d,): the sum of what these nodes shared in iteration k; k = -1: of their starts."""
+    """(d,): the sum of what these nodes shared in iteration k: updates; k = -1: their starts over n."""
     words = np.zeros(coordinates(view), np.uint64)
     for i in nodes:
         for server in (n, n + 1):
@@ -67,9 +69,9 @@ def _numbers(view: View, words: Array, n: int) -> Array:
 
 def points(view: View, n: int) -> Array:
     """(iterations, d): the x that all have."""
-    x = [whole(view, -1, n) / n]
+    x = [whole(view, -1, n)]
     for k in range(view.iterations - 1):
-        x.append(x[-1] - view.header["stepsize"][0] * whole(view, k, n) / n)
+        x.append(x[-1] - whole(view, k, n))
     return np.array(x)
 
 
@@ -88,7 +90,7 @@ register(
         id="A25",
         assets=("offset", "along-the-way", "curvature", "record", "group-sum"),
         uses="what goes to both servers; or the sums that they tell, and the coalition's own shares",
-        idea="The two words of a node add up to its gradient. Who hears one of them alone has a uniform word; a party takes\n"
+        idea="The two words of a node add up to its update. Who hears one of them alone has a uniform word; a party takes\n"
         "its own gradient off the sum that all are told, and has that of the others together.",
         metric="relative error of the gradient, or of the sum of s gradients",
         run=run,
