@@ -2,9 +2,11 @@
 
 A fate is "k:exchange:moment", one for each life, the rest of them lived to the end. Moments: `drawn`, all is drawn and nothing
 written; `written`, the message is on the disk and was shown to nobody; `offered`, it may be with some and not with others; `heard`,
-everybody else's is here; `finished` (whatever k and exchange), the end is on the disk, the result not written, some were told.
+everybody else's is here; `finished` (whatever k and exchange), the end is on the disk, the result not
+written, some were told.
 
-The notes name what was drawn and said by a digest: "mask SENDER RECEIVER STREAM K DIGEST", "said SENDER RECEIVER WHAT K EXCHANGE DIGEST".
+The notes hold digests of what was drawn and said:
+"mask SENDER RECEIVER STREAM K DIGEST", "said SENDER RECEIVER WHAT K EXCHANGE DIGEST".
 """
 
 import hashlib

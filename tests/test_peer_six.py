@@ -1,4 +1,4 @@
-"""Protections that keep the optimum on real nodes: opened sums over processes that die at every moment, and masks over bad links."""
+"""Protections that keep the optimum, on real nodes: sums over processes that die at every moment, masks over bad links."""
 
 from __future__ import annotations
 
