@@ -2,8 +2,10 @@
 
     python -m bench.node_children node FOLDER NAME
     python -m bench.node_children raw FOLDER NAME
+    python -m bench.node_children span FOLDER NAME
 
-Each prints one line of JSON: iterations a second once it runs, when its first iteration was done (wall clock), its peak memory.
+The first two print one line of JSON: iterations a second once it runs, when its first iteration was done (wall clock), its peak
+memory. `span` prints when the set-up, the first and the last iteration were done, and the answer.
 """
 
 from __future__ import annotations
@@ -29,6 +31,17 @@ def node(folder: Path, name: str) -> list[tuple[float, int]]:
         if k in (1, warm, one.roster.iterations):
             marks.append((time.time(), k))
     return marks
+
+
+def span(folder: Path, name: str) -> dict[str, object]:
+    """A run by the clock, without what comes before its set-up and after its last iteration."""
+    from sottovoce.peer.node import Node
+
+    found: dict[str, object] = {}
+    for k, x in Node(folder / name).run():
+        found |= {("begun", "first")[k]: time.time()} if k < 2 else {}
+        found |= {"last": time.time(), "x": x.tolist()}
+    return found
 
 
 def raw(folder: Path, name: str) -> list[tuple[float, int]]:
@@ -87,7 +100,14 @@ def _context(folder: Path, server: bool) -> ssl.SSLContext:
     return context
 
 
-if __name__ == "__main__":
-    (first, _), (begun, k0), (ended, k1) = {"node": node, "raw": raw}[sys.argv[1]](Path(sys.argv[2]), sys.argv[3])
+def main() -> dict[str, object]:
+    what, folder, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+    if what == "span":
+        return span(folder, name)
+    (first, _), (begun, k0), (ended, k1) = {"node": node, "raw": raw}[what](folder, name)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    print(json.dumps({"rate": (k1 - k0) / (ended - begun), "first": first, "peak": peak}))
+    return {"rate": (k1 - k0) / (ended - begun), "first": first, "peak": peak}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main()))

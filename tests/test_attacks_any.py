@@ -11,15 +11,15 @@ import pytest
 import sottovoce as sv
 from sottovoce import controls
 from sottovoce.auditor.affine import Affine, Book, Entangled, Functions, unknown
-from sottovoce.auditor.attack import attacks, error_of
+from sottovoce.auditor.attack import attacks, error_of, register
 from sottovoce.auditor.linear import Solved
 from sottovoce.auditor.page import page
 from sottovoce.auditor.replay import played
 from sottovoce.auditor.verdict import WORDS
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, ParameterError
 from sottovoce.view import View
 
-NEW = {a.id: a for a in attacks().values() if a.id in {f"A{i}" for i in range(21, 26)}}
+NEW = {a.id: a for a in attacks().values() if a.id in {f"A{i}" for i in range(21, 28)}}
 B = sv.graphs.paper_b()
 TWO = sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)])  # node 1 hears 0 and 2, which hear each other
 ALL = sv.graphs.complete(5)
@@ -81,6 +81,14 @@ def test_breaks_its_control_from_disk_too_and_reads_nothing_from_noise(id, tmp_p
         assert NEW[id].run(view, other) == []
 
 
+def test_a_number_is_one_attack_s():
+    ids = [a.id for a in attacks().values()]
+    assert len(set(ids)) == len(ids)
+    with pytest.raises(ParameterError, match="has the number A1, which 'start-gradient' has already"):
+        register(replace(attacks()["tail-secants"], name="another", id="A1"))
+    assert "another" not in attacks()
+
+
 def test_the_page_lists_every_attack():
     told = (Path(__file__).parents[1] / "docs" / "auditing.md").read_text().splitlines()
     listed = [line for line in told if line.startswith("| A")]
@@ -135,6 +143,23 @@ def test_every_mechanism_is_audited(layer):
 
 def test_no_mechanism_is_left_out():
     assert {layer.partition(":")[0] for layer in LAYERS} == set(sv.registry.mechanisms())
+
+
+@pytest.mark.parametrize(
+    ("given", "layer", "said"),
+    [
+        ({}, (), []),
+        ({"consensus": 3}, (), ["A8 and A9 are built for one mixing"]),
+        ({}, "function-masks", ["A9 fits the coalition's own costs as they are"]),
+        ({}, ("aggregate-only", "function-masks"), ["A9 fits the coalition's own costs as they are"]),
+        ({"consensus": 3, "iterations": 3}, "function-masks", ["A8 and A9", "A9 fits"]),
+    ],
+)  # fmt: skip
+def test_a_report_says_which_attacks_were_not_tried(given, layer, said):
+    report = audit("gradient-tracking", mechanisms=layer, **{"iterations": 4, **given})
+    found = [line for line in report.assumptions if "not tried" in line]
+    assert len(found) == len(said)
+    assert all(line.startswith(start) for line, start in zip(found, said, strict=True))
 
 
 # what is read --------------------------------------------------------------------------------------------------------

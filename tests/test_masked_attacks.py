@@ -164,7 +164,7 @@ def test_the_verdicts_say_what_is_left():
     assert (hidden.verdict, hidden.evidence["nodes"]) == ("READ UP TO", [I, M])
     assert verdict("function-masks:scale=100", (1,)).verdict == "NOT DECIDED"
     enclosed = verdict("function-masks:scale=100", (1, 2, 4))
-    assert (enclosed.verdict, enclosed.evidence["attack"]) == ("READ", "A23")
+    assert (enclosed.verdict, enclosed.evidence["attack"]) == ("READ", "A26")
 
 
 # matern ---------------------------------------------------------------------------------------------------------------

@@ -82,6 +82,9 @@ def register(attack: Attack) -> None:
     """Make it known; a file of attacks/ ends with this."""
     if attack.name in _ATTACKS and _ATTACKS[attack.name] is not attack:
         raise ParameterError(f"the attack {attack.name!r} is registered twice")
+    taken = next((other.name for other in _ATTACKS.values() if other.id == attack.id and other is not attack), None)
+    if taken is not None:
+        raise ParameterError(f"the attack {attack.name!r} has the number {attack.id}, which {taken!r} has already; take a free one")
     _ATTACKS[attack.name] = attack
 
 

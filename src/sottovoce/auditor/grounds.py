@@ -59,9 +59,18 @@ def assumptions(transcript: Transcript, truth: Truth | None, told: Mapping[str, 
 
 def _untried(transcript: Transcript) -> list[str]:
     """What the gallery does not model."""
-    if int(transcript.header["parameters"].get("consensus", 1)) > 1:
-        return ["A8 and A9 are built for one mixing a gradient and were not tried on several: ask about consensus=1 too"]
-    return []
+    found, header = [], transcript.header
+    masks = next((text for text in header["mechanisms"] if text.startswith("function-masks")), "")
+    if int(header["parameters"].get("consensus", 1)) > 1:
+        found.append("A8 and A9 are built for one mixing a gradient and were not tried on several: ask about consensus=1 too")
+    if masks and tracks(transcript):
+        found.append(
+            "A9 fits the coalition's own costs as they are and was not tried behind masks on costs, where what it fits is masked: "
+            "ask without function-masks too"
+        )
+    if "kind=matern" in masks:
+        found.append("A26 and A27 know masks of the quadratic class and were not tried on these")
+    return found
 
 
 def tracks(transcript: Transcript) -> bool:

@@ -48,7 +48,7 @@ def one_run(view: View, run: int) -> View:
 def masked(view: View, victim: int) -> Masked | None:
     """What is read of the victim's component; None where there are no quadratic masks, or one of them is not read."""
     scale = declared(view)
-    if scale is None or view.wiretap or victim in view.coalition:
+    if scale is None or view.wiretap or victim in view.coalition or not 0 <= victim < view.graph.n:
         return None
     group = enclosed(view, victim)
     runs = max((m.shape[-1] for m in view.sent.values()), default=0)

@@ -46,7 +46,7 @@ def estimates(nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
 
 
 def shared(view: View, k: int, nodes: tuple[int, ...], n: int) -> Array:
-    """(d,): the sum of what these nodes shared in iteration k; k = -1: of their starts, each over n."""
+    """(d,): the sum of what these nodes shared in iteration k: updates; k = -1: their starts over n."""
     words = np.zeros(coordinates(view), np.uint64)
     for i in nodes:
         for server in (n, n + 1):
@@ -90,7 +90,7 @@ register(
         id="A25",
         assets=("offset", "along-the-way", "curvature", "record", "group-sum"),
         uses="what goes to both servers; or the sums that they tell, and the coalition's own shares",
-        idea="The two words of a node add up to its gradient. Who hears one of them alone has a uniform word; a party takes\n"
+        idea="The two words of a node add up to its update. Who hears one of them alone has a uniform word; a party takes\n"
         "its own gradient off the sum that all are told, and has that of the others together.",
         metric="relative error of the gradient, or of the sum of s gradients",
         run=run,

@@ -1,11 +1,11 @@
-"""A24, the posterior through masks: Bayes with the masks integrated out, for curvatures that are normal about a common mean.
+"""A27, the posterior through masks: Bayes with the masks integrated out, for curvatures that are normal about a common mean.
 
 Given the sum over a component of h honest nodes, the deviations D from an equal share have the prior variance tau^2 (1 - 1/h) and
 are seen through masks of covariance scale^2 L / runs, L the Laplacian of the honest edges, entry by entry. Hence
 
     E[D | seen] = tau^2 (tau^2 + scale^2 L / runs)^-1 D_seen,
 
-which shrinks to the equal share where masks are large and to A23 where they are small. tau is what the coalition finds among its
+which shrinks to the equal share where masks are large and to A26 where they are small. tau is what the coalition finds among its
 own costs; one member alone takes the size of its own. A naive attacker may be worse than a guess; this one is not, on average.
 """
 
@@ -59,9 +59,9 @@ def control() -> tuple[Any, int, Any]:
 register(
     Attack(
         name="masked-posterior",
-        id="A24",
+        id="A27",
         assets=("curvature",),
-        uses="what A23 uses, the declared law of the masks, and its own costs as a prior for those of others",
+        uses="what A26 uses, the declared law of the masks, and its own costs as a prior for those of others",
         idea="The expected curvature given the masked one, the honest sum and the prior: shrunk towards an equal share of the\n"
         "sum, the more so the larger the masks.",
         metric="relative error of H, and what it gains over an equal share of the sum",

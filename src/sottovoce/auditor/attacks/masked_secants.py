@@ -1,4 +1,4 @@
-"""A23, secants through masks: the masked curvature is read like any other, and what the coalition knows of the masks comes off.
+"""A26, secants through masks: the masked curvature is read like any other, and what the coalition knows of the masks comes off.
 
 What is left is H + (masks of honest edges), averaged over the runs at hand: exact where no honest edge is left, and over a whole
 component of honest nodes always, since there the masks cancel. Alone it is the naive reading of one node: unbiased, and no better
@@ -40,7 +40,7 @@ def control() -> tuple[Any, int, Any]:
 register(
     Attack(
         name="masked-secants",
-        id="A23",
+        id="A26",
         assets=("curvature",),
         uses="what A3 uses of every honest node of a component, the masks on the coalition's own edges",
         idea="Secants give the masked curvature; known masks come off, the others cancel over a component of honest nodes.\n"
