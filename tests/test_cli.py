@@ -80,6 +80,28 @@ def test_run_as_json_is_what_the_function_gives(call):
     np.testing.assert_array_equal(facts["answer"], result.answer)
 
 
+def test_run_shows_the_answer_and_how_far_the_nodes_are_from_it(call):
+    result = sv.run("ab", sv.problems.estimation(n=5, d=2), sv.graphs.paper_b(), iterations=60, stepsize=0.05)
+    _, out, _ = call("run", "ab", *QUICK)
+    said = " ".join(next(out[at:] for at in [out.index("answer ")]).split("final error")[0].split())
+    assert said == f"answer {', '.join(f'{v:.6g}' for v in result.answer)}; the nodes are within {result.apart:.2g} of it"
+    assert result.apart == np.abs(result.x[0] - result.x[0].mean(0)).max() > 0
+
+
+def test_run_says_that_it_has_not_converged_and_what_helps(call, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) * [1, 1000]
+    rows = [f"{a},{b},{int(a + b / 1000 + rng.standard_normal() > 0)}" for a, b in X]
+    (tmp_path / "r.csv").write_text("\n".join(["a,b,y", *rows]))
+    arguments = ("run", "ab", "--graph", "complete:n=3", "--iterations", 200)
+    _, out, _ = call(*arguments, "--problem", "logistic:csv=r.csv,target=y")
+    said = " ".join(out.split())
+    assert "warning not converged" in said
+    assert "iterations a digit" in said
+    assert "sv.standardise" in said
+    assert "warning" not in call("run", "ab", "--iterations", 200)[1]
+
+
 def test_the_problem_takes_its_nodes_from_the_graph(call):
     assert json.loads(call("run", "ab", "--graph", "cycle:7", "--json", *QUICK)[1])["nodes"] == 7
     code, _, err = call("run", "ab", "--problem", "estimation:n=7", *QUICK)

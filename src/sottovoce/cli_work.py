@@ -242,16 +242,26 @@ def facts(ran: Ran, playing: Playing) -> dict[str, Any]:
         "weights": {k: v for k, v in result.parameters.items() if k in weights},
         "final_error": {"median": np.median(result.final), "worst": result.final.max()},
         "rate": result.rate(),
+        "warning": _warning(result, playing),
         "messages": result.messages.sum(),
         "bytes": result.bytes.sum(),
         "invariant": result.invariant,
         "spent": result.spent,
         "optimum": result.optimum,
         "answer": result.answer,
+        "apart": result.apart,
         "leaks": algorithm(result.algorithm).leaks,
         "around_it": {text: mechanism(text).mechanism.leaks for text in playing.mechanism},
         **_files(playing),
     })  # fmt: skip
+
+
+def _warning(result: Result, playing: Playing) -> str | None:
+    """That it has not converged, and what mostly helps where the costs are made of somebody's columns."""
+    if result.warning is None or "csv=" not in playing.problem:
+        return result.warning
+    helps = "bring the columns to one scale first (in Python, sv.standardise), or drop what repeats another column"
+    return f"{result.warning}; {helps}"
 
 
 def plain(value: Any) -> Any:

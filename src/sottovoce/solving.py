@@ -56,7 +56,7 @@ def solve(
     given = {**chosen.options, "seed": seed, **options}
     opens = bool(algorithm(chosen.method).opens)
     result = run(chosen.method, problem, network, **{"record": audit and opens, **given})
-    result.why = f"{chosen.why}\nWhat that tells: {algorithm(chosen.method).leaks}"
+    result.why = f"{chosen.why}\nWhat that tells, from a node's view: {algorithm(chosen.method).leaks}"
     if audit and opens:
         assert result.transcript is not None
         result.audit = audit_transcript(result.transcript, curious=curious, at_most=at_most)
