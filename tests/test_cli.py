@@ -117,6 +117,25 @@ def test_mechanisms_and_weights_are_passed_on(call):
     assert facts["weights"]["R"] == "metropolis"
 
 
+def test_the_page_calls_the_nodes_what_the_records_call_them(call, tmp_path):
+    rng = np.random.default_rng(0)
+    sites = ["north", "south", "east"] * 12
+    rows = [f"{site},{a},{b}" for site, (a, b) in zip(sites, rng.standard_normal((36, 2)), strict=True)]
+    (tmp_path / "r.csv").write_text("\n".join(["hospital,a,y", *rows]))
+    words = ("--problem", "least-squares:csv=r.csv,target=y,site=hospital", "--graph", "complete:n=3")
+    code, out, _ = call("solve", *words, "--html", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert code == 0
+    assert "over the nodes north, south" in " ".join(out.split())
+    for text in (out, page):
+        assert "south" in text
+        assert "node 0" not in text
+    for who in ("south", "2"):  # by its name or its number
+        facts = json.loads(call("audit", "ab", *words, "--curious", who, "--no-advise", "--iterations", 20, "--json")[1])
+        assert {tuple(v["adversary"]) for v in facts["verdicts"]} == {(2,)}
+    assert "the nodes are east, north, south" in call("audit", "ab", *words, "--curious", "west")[2]
+
+
 def test_save_and_load(call, tmp_path):
     assert call("run", "ab", "--save", "kept", "--record", *QUICK)[0] == 0
     loaded = sv.Result.load(tmp_path / "kept")

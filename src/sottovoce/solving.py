@@ -14,6 +14,7 @@ from .problem import Problem
 from .registry import algorithm, mechanism
 from .run import run
 from .sequence import GraphSequence, as_graph
+from .simulate.checks import named
 from .simulate.result import Result
 
 PRIVATE = ("strong", "paper", "none")
@@ -51,7 +52,7 @@ def solve(
         raise ParameterError(f"private must be one of {', '.join(PRIVATE)}, not {private!r}")
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
-    network = as_graph(graph)
+    network = named(as_graph(graph), problem)
     chosen = plan(problem, network, private, barrier)
     given = {**chosen.options, "seed": seed, **options}
     opens = bool(algorithm(chosen.method).opens)
