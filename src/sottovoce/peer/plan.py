@@ -21,7 +21,7 @@ from ..sequence import GraphSequence
 from ..simulate.checks import check_player
 from ..simulate.eager import acting_stack, diameter_of
 from ..simulate.meter import rehearsed, shapes
-from ..simulate.onenode import Own
+from ..simulate.own import Own
 from ..simulate.task import Task, prepare, rule_of, table_of
 from ..weights import Given, Rule
 from .roster import Roster

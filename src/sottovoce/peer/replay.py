@@ -16,7 +16,8 @@ from ..laws import Law
 from ..ledger import Ledger
 from ..problem import Problem
 from ..simulate.eager import acting_stack, still_acting
-from ..simulate.onenode import OneNode, Own
+from ..simulate.onenode import OneNode
+from ..simulate.own import Own
 from ..simulate.stack import advance, begin
 from ..simulate.task import Task
 from .frame import Place
