@@ -80,6 +80,28 @@ def test_run_as_json_is_what_the_function_gives(call):
     np.testing.assert_array_equal(facts["answer"], result.answer)
 
 
+def test_run_shows_the_answer_and_how_far_the_nodes_are_from_it(call):
+    result = sv.run("ab", sv.problems.estimation(n=5, d=2), sv.graphs.paper_b(), iterations=60, stepsize=0.05)
+    _, out, _ = call("run", "ab", *QUICK)
+    said = " ".join(next(out[at:] for at in [out.index("answer ")]).split("final error")[0].split())
+    assert said == f"answer {', '.join(f'{v:.6g}' for v in result.answer)}; the nodes are within {result.apart:.2g} of it"
+    assert result.apart == np.abs(result.x[0] - result.x[0].mean(0)).max() > 0
+
+
+def test_run_says_that_it_has_not_converged_and_what_helps(call, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) * [1, 1000]
+    rows = [f"{a},{b},{int(a + b / 1000 + rng.standard_normal() > 0)}" for a, b in X]
+    (tmp_path / "r.csv").write_text("\n".join(["a,b,y", *rows]))
+    arguments = ("run", "ab", "--graph", "complete:n=3", "--iterations", 200)
+    _, out, _ = call(*arguments, "--problem", "logistic:csv=r.csv,target=y")
+    said = " ".join(out.split())
+    assert "warning not converged" in said
+    assert "iterations a digit" in said
+    assert "sv.standardise" in said
+    assert "warning" not in call("run", "ab", "--iterations", 200)[1]
+
+
 def test_the_problem_takes_its_nodes_from_the_graph(call):
     assert json.loads(call("run", "ab", "--graph", "cycle:7", "--json", *QUICK)[1])["nodes"] == 7
     code, _, err = call("run", "ab", "--problem", "estimation:n=7", *QUICK)
@@ -93,6 +115,25 @@ def test_mechanisms_and_weights_are_passed_on(call):
     facts = json.loads(call("run", "push-pull", "--graph", "cycle:n=5,two_way=true", "--json", *layers, *QUICK)[1])
     assert facts["mechanisms"] == ["random-start(K=2, law=laplace, scale=1.0)"]
     assert facts["weights"]["R"] == "metropolis"
+
+
+def test_the_page_calls_the_nodes_what_the_records_call_them(call, tmp_path):
+    rng = np.random.default_rng(0)
+    sites = ["north", "south", "east"] * 12
+    rows = [f"{site},{a},{b}" for site, (a, b) in zip(sites, rng.standard_normal((36, 2)), strict=True)]
+    (tmp_path / "r.csv").write_text("\n".join(["hospital,a,y", *rows]))
+    words = ("--problem", "least-squares:csv=r.csv,target=y,site=hospital", "--graph", "complete:n=3")
+    code, out, _ = call("solve", *words, "--html", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert code == 0
+    assert "over the nodes north, south" in " ".join(out.split())
+    for text in (out, page):
+        assert "south" in text
+        assert "node 0" not in text
+    for who in ("south", "2"):  # by its name or its number
+        facts = json.loads(call("audit", "ab", *words, "--curious", who, "--no-advise", "--iterations", 20, "--json")[1])
+        assert {tuple(v["adversary"]) for v in facts["verdicts"]} == {(2,)}
+    assert "the nodes are east, north, south" in call("audit", "ab", *words, "--curious", "west")[2]
 
 
 def test_save_and_load(call, tmp_path):

@@ -195,7 +195,9 @@ def test_errors(n, edges, options, message):
     ("A", "message"),
     [
         (np.zeros((2, 3)), "square; this has the shape (2, 3)"),
-        ([[0, 1], [1, 5]], "A[1, 1] is 5: a node does not send to itself"),
+        ([[0, 1], [1, 1]], "A[1, 1] is 1: a node does not send to itself"),
+        ([[0, 0.5], [1, 0]], "A[0, 1] is 0.5: an adjacency matrix holds 0 and 1; if these are weights, A != 0 has their links"),
+        ([[1, -1], [-1, 1]], "A[0, 1] is -1: an adjacency matrix holds 0 and 1"),
         ([[0, np.nan], [1, 0]], "A[0, 1] is nan"),
         ([["x", "y"], ["z", "w"]], "square array of numbers"),
         ([[0, 1], [1]], "square array of numbers"),
@@ -207,7 +209,13 @@ def test_adjacency_errors(A, message):
 
 
 def test_adjacency_direction():
-    assert Graph.from_adjacency([[0, 0], [-0.5, 0]]).edges == ((0, 1),)
+    assert Graph.from_adjacency([[0, 0], [True, 0]]).edges == ((0, 1),)
+
+
+def test_a_graph_that_fits_in_no_memory_is_refused():
+    for text in ("complete:100000000", "ring:n=100000000", "erdos-renyi:n=100000000,p=0.5"):
+        with pytest.raises(GraphError, match="more than the 100,000,000 that fit in memory"):
+            graphs.build(text)
 
 
 @pytest.mark.parametrize("i", [-1, 3, 1.5])

@@ -424,7 +424,7 @@ class Threads:
         for thread in (*threads, pump):
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(100)
             assert not thread.is_alive()
         self.stop.set()
         pump.join()
@@ -467,6 +467,7 @@ def test_a_thread_a_node_waits_inside_the_step(tmp_path, monkeypatch):
 
 def test_a_deadline_ends_the_run_for_all_and_it_goes_on_later(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "LINGER", 0.05)
+    monkeypatch.setattr(loop, "FAREWELL", 1.0)
     monkeypatch.setattr(loop, "REPORT", 0.05)
     monkeypatch.setattr(loop, "PAUSES", (0.001, 0.02))
     task = task_of("ab", 6)

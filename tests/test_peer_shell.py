@@ -121,7 +121,10 @@ def test_a_borrowed_certificate_and_a_key_that_many_can_read_are_refused(tmp_pat
 def test_keys_are_their_owners_alone_and_the_authoritys_lies_apart(three):
     secret = [*three.glob("node-*/*key*"), *three.glob("node-*/exchange.pem"), three / "authority" / identity.KEY]
     assert len(secret) == 3 * 3 + 1
-    assert {file.stat().st_mode & 0o777 for file in secret} == {0o600}
+    kept = [*three.glob("*/certificate.pem"), *three.glob("node-*/authority.pem"), *three.glob("node-*/node.toml")]
+    assert len(kept) == 3 * 3 + 1
+    assert {file.stat().st_mode & 0o777 for file in secret + kept} == {0o600}
+    assert {folder.stat().st_mode & 0o777 for folder in three.glob("node-*/result")} == {0o700}
     assert not list(three.glob("node-*/authority.key"))
     who = Identity.load(three / "node-0", "node-0")
     assert who.secret.hex() not in repr(who)
@@ -698,6 +701,35 @@ def test_init_refuses_before_it_writes(tmp_path, capsys, words, said):
     code, _, err = call(capsys, "init", tmp_path / "new", *words)
     assert (code, said in err) == (2, True), err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("edges", ["authority,b\nb,authority\n", "North,north\nnorth,North\n"])
+def test_init_refuses_names_that_would_share_a_folder(tmp_path, capsys, edges):
+    (tmp_path / "links.csv").write_text(edges)
+    words = ("--graph", tmp_path / "links.csv", "--problem", "own:d=2", "--stepsize", "0.1")
+    code, _, err = call(capsys, "init", tmp_path / "new", *words)
+    assert (code, "names are folders" in err) == (2, True), err
+    assert not (tmp_path / "new").exists()
+
+
+def test_init_says_what_comes_next_and_its_commands_can_be_copied(tmp_path, capsys):
+    folder = tmp_path / "my five"
+    _, out, _ = call(capsys, "init", folder, "--port", "0", "--problem", "least-squares:d=1", "--iterations", "5")
+    assert f"sottovoce rehearse '{folder}' to try it, sottovoce up '{folder}' to run" in out
+    assert "federation.toml one folder up" in out
+    assert "fill in" not in out
+    assert {file.stat().st_mode & 0o777 for file in folder.glob("node-*/records.csv")} == {0o600}
+    hosts = [word for i in range(5) for word in ("--host", f"node-{i}=site-{i}.example.org:7440")]
+    words = ("--problem", "own:d=2", "--stepsize", "0.1", *hosts)
+    _, out, _ = call(capsys, "init", tmp_path / "sites", *words)
+    assert "First fill in [cost] in each node.toml" in out
+    assert "Here:" not in out
+
+
+def test_init_asks_for_as_many_iterations_as_the_method_takes(tmp_path, capsys):
+    words = ("--port", "0", "--problem", "average", "--algorithm", "private-sum", "--json")
+    _, out, _ = call(capsys, "init", tmp_path / "sum", *words)
+    assert json.loads(out)["iterations"] == 1
 
 
 def test_a_public_schedule_of_graphs(tmp_path):

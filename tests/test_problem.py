@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 
@@ -479,3 +480,24 @@ def test_a_csv_file(tmp_path):
         build(f"huber:csv={tmp_path / 'none.csv'},target=y")
     with pytest.raises(ParameterError, match="target=COLUMN"):
         build(f"huber:csv={path}")
+
+
+def test_a_gradient_that_does_not_fit_its_data_is_told_with_shapes_and_no_numbers():
+    P = rng.standard_normal((5, 2))
+    for data, d, shape in ((P.T, 2, "(5,)"), (P, 3, "(2,)")):
+        with pytest.raises(ProblemError, match=re.escape(f"at node 0 with x of {d} numbers and data of shape {shape}: gradient(")):
+            Problem(gradient=lambda x, p: x - p, data=data, d=d)
+
+    def complains(x, p):
+        raise KeyError(float(p[0]))
+
+    with pytest.raises(ProblemError) as told:
+        Problem(gradient=complains, data=P, d=2)
+    assert str(float(P[0, 0])) not in str(told.value)
+    with pytest.raises(ProblemError, match=r"data of shapes \(2,\), one number"):
+        Problem(gradient=lambda x, p: p[2], data=[(p, 1.0) for p in P], d=2)
+
+
+def test_logistic_points_from_C_to_l2():
+    with pytest.raises(ParameterError, match="no 'C'; scikit-learn's C is l2 = 1/C here"):
+        problems.logistic(RECORDS, CLASSES, SITES, C=1)

@@ -475,7 +475,7 @@ def test_solve_picks_a_method_and_says_why(problem, private, method):
     assert result.final[0] < 1e-7
     first, second = result.why.splitlines()
     assert first.startswith(method)
-    assert second == f"What that tells: {algorithm(method).leaks}"
+    assert second == f"What that tells, from a node's view: {algorithm(method).leaks}"
     assert result.audit is None
 
 

@@ -28,6 +28,7 @@ from .problem import Problem
 from .registry import Algorithm, algorithm
 from .run import run, usual
 from .sequence import as_graph
+from .simulate.checks import named
 from .simulate.helpers import joined
 from .simulate.task import applied
 from .transcript import Transcript
@@ -53,8 +54,8 @@ def audit(
     The other options are those of `run`; 300 iterations, or as many as the method takes, unless given. The rehearsal uses a
     simulation seed, and the report says so.
     """
-    method = algorithm(method)
-    if isinstance(network := as_graph(graph), Graph):
+    method, graph = algorithm(method), named(as_graph(graph), problem)
+    if isinstance(network := graph, Graph):
         everybody = joined(network, method.helpers, False)  # a helper may be curious too
         asked(everybody, network.n, curious, at_most, victims)  # refused before anything is played
     iterations = usual(method, iterations, ITERATIONS)

@@ -27,6 +27,7 @@ from .cli_options import (
     Solving,
 )
 from .errors import InputError, SottovoceError
+from .leaving import leave
 from .version import __version__
 
 EXAMPLES = """Examples:
@@ -353,7 +354,13 @@ def _list(what: str, json: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; gives the exit code: 0, 1 a run that could not go on, 2 unusable input, 130 stopped by hand."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    code = _ended(sys.argv[1:] if arguments is None else list(arguments))
+    if arguments is None:  # this process is ours
+        leave(code)
+    return code
+
+
+def _ended(arguments: list[str]) -> int:
     try:
         code = _guarded(partial(app, arguments, exit_on_error=False, print_error=False))
         sys.stdout.flush()

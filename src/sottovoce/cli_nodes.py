@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -179,13 +180,27 @@ def show_init(console: Console, facts: Facts) -> None:
         console.print(f"advised: {facts['advice']}", markup=False)
     for name, address in facts["nodes"].items():
         console.print(f"  {name}  {address}", markup=False)
-    first = next(iter(facts["nodes"]))
-    console.print(
-        f"Each node's folder goes to its own machine, federation.toml beside it; {facts['folder']}/authority goes to none.\n"
-        f"There: sottovoce check {first}/node.toml, then sottovoce node {first}/node.toml\n"
-        f"Here: sottovoce rehearse {facts['folder']} to try it, sottovoce up {facts['folder']} to run all on this machine",
-        markup=False,
-    )
+    console.print("\n".join(_next(facts)), markup=False, soft_wrap=True)
+
+
+def _next(facts: Facts) -> list[str]:
+    """What to do now, for whoever has just founded it; commands can be copied whatever the folder is called."""
+    from .peer.founding import AUTHORITY, HIDDEN, LOCAL, OWN_COST
+    from .peer.reading import split
+
+    folder, first = shlex.quote(facts["folder"]), next(iter(facts["nodes"]))
+    own = facts["costs"].startswith(OWN_COST)
+    remote = any(split(address)[0] not in LOCAL for address in facts["nodes"].values() if address != HIDDEN)
+    here = [
+        *([] if own and remote else [f"sottovoce rehearse {folder} to try it"]),
+        *([] if remote else [f"sottovoce up {folder} to run all on this machine"]),
+    ]
+    return [
+        *(["First fill in [cost] in each node.toml: without it a node does not start."] if own else []),
+        f"Each node's folder goes to its own machine, federation.toml one folder up; {facts['folder']}/{AUTHORITY} goes to none.",
+        f"There: sottovoce check {first}/node.toml, then sottovoce node {first}/node.toml",
+        *([f"Here: {', '.join(here)}"] if here else []),
+    ]
 
 
 def show_check(console: Console, facts: Facts) -> None:

@@ -36,7 +36,7 @@ class Playing(Setting):
     stepsize: str = "auto"
     """auto (advised), a number, or one a node."""
     iterations: int | None = None
-    """At most so many; 1000, or what it takes."""
+    """1000 (fewer if the method ends), converged or not."""
     runs: int = 1
     """Repetitions with other random numbers."""
     seed: int = 0

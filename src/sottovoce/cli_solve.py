@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,6 @@ from .simulate.result import Result
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-SHOWN = 6  # numbers of the answer
 
 
 def solve(solving: Solving) -> int:
@@ -67,7 +64,7 @@ def facts(solving: Solving, result: Result, edges: int) -> dict[str, Any]:
 def show(console: Console, result: Result, facts: dict[str, Any]) -> None:
     """What was picked and why, the answer, and who learns what."""
     from .cli_audit import show as show_audit
-    from .cli_views import plain_table
+    from .cli_views import plain_table, vector
 
     table = plain_table(2)
     rows = [
@@ -85,8 +82,3 @@ def show(console: Console, result: Result, facts: dict[str, Any]) -> None:
     if result.audit is not None:
         show_audit(console, result.audit)
 
-
-def vector(values: Sequence[float]) -> str:
-    """The first numbers of it."""
-    shown = ", ".join(f"{v:.6g}" for v in values[:SHOWN])
-    return shown + (f", ... ({len(values)})" if len(values) > SHOWN else "")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Facts = Mapping[str, Any]
+SHOWN = 6  # numbers of an answer
 NARROW = 100  # columns of a terminal, below which a table leaves something out
 GRAPHS = {"directed": "digraph", "two-way": "two-way", "sequence": "changing", "helpers": "servers"}
 
@@ -39,8 +40,10 @@ def run(console: Console, facts: Facts) -> None:
         ("stepsize", _step(facts["stepsize"]) + (f", advised: {_because(advice)}" if advice else ", as given")),
         ("iterations", f"{facts['iterations']:,}"),
         ("runs", f"{facts['runs']:,}, seed {facts['seed']}, {facts['backend']}"),
+        ("answer" if one else "first answer", f"{vector(facts['answer'])}; the nodes are within {_number(facts['apart'])} of it"),
         ("final error", _number(error["median"]) + ("" if one else f" (median), {_number(error['worst'])} (worst)")),
         ("rate", _rate(facts["rate"])),
+        *([("warning", facts["warning"])] if facts["warning"] else []),
         ("sent", f"{facts['messages']:,} messages, {facts['bytes']:,} bytes a run"),
         ("invariant", _kept(facts["invariant"])),
         *([("spent", _spent(facts["spent"]))] if facts["spent"] else []),
@@ -49,7 +52,7 @@ def run(console: Console, facts: Facts) -> None:
     for name, value in rows:
         table.add_row(name, value)
     console.print(table)
-    console.print(f"What it leaks: {facts['leaks']}", markup=False)
+    console.print(f"What it leaks, from a node's view: {facts['leaks']}", markup=False)
     for text, leaks in facts["around_it"].items():
         console.print(f"With {text}: {leaks}", markup=False)
 
@@ -170,6 +173,12 @@ def plain_table(columns: int) -> Table:
     for i in range(columns):
         table.add_column(no_wrap=i < columns - 1)
     return table
+
+
+def vector(values: Sequence[float | None]) -> str:
+    """The first numbers of it."""
+    shown = ", ".join("not finite" if v is None else f"{v:.6g}" for v in values[:SHOWN])
+    return shown + (f", ... ({len(values)})" if len(values) > SHOWN else "")
 
 
 def _kept(roundings: float) -> str:

@@ -15,6 +15,7 @@ from .errors import GraphError, InputError, ParameterError
 from .graph import Graph
 from .problem import Problem
 from .registry import algorithm, mechanism, parse_options, parse_value
+from .simulate.checks import named
 from .simulate.helpers import joined
 from .simulate.result import Result
 from .transcript import Transcript
@@ -136,12 +137,14 @@ def _adversaries(auditing: Auditing, graph: Graph) -> dict[str, Any]:
 
 
 def nodes(text: str, graph: Graph, option: str) -> list[int]:
-    """"0,3" as node numbers; nodes that have names are given by them."""
+    """"0,3" as node numbers; nodes are given by their names, or by their numbers where no name is one."""
     known = {str(label): i for i, label in enumerate(graph.labels)}
     found = [part.strip() for part in text.split(",")]
+    if not any(isinstance(label, int | np.integer) for label in graph.labels):
+        known = {str(i): i for i in range(graph.n)} | known
     for part in found:
         if part not in known:
-            some = ", ".join([*list(known)[:6], *(["..."] if len(known) > 6 else [])])
+            some = ", ".join([*map(str, graph.labels[:6]), *(["..."] if graph.n > 6 else [])])
             raise ParameterError(f"{option} takes nodes, such as 0,3; got {part!r}, and the nodes are {some}")
     return [known[part] for part in found]
 
@@ -204,7 +207,7 @@ def scene(setting: Setting) -> tuple[Problem, Graph]:
         which = f"the default graph, {setting.graph}," if default else f"the graph {setting.graph}"
         todo = f"give a graph of {problem.n} nodes, such as --graph cycle:{problem.n}"
         raise GraphError(f"the problem has {problem.n} nodes, but {which} has {graph.n}; {todo}")
-    return problem, graph
+    return problem, named(graph, problem)
 
 
 def options_of(playing: Playing) -> dict[str, Any]:
@@ -242,16 +245,26 @@ def facts(ran: Ran, playing: Playing) -> dict[str, Any]:
         "weights": {k: v for k, v in result.parameters.items() if k in weights},
         "final_error": {"median": np.median(result.final), "worst": result.final.max()},
         "rate": result.rate(),
+        "warning": _warning(result, playing),
         "messages": result.messages.sum(),
         "bytes": result.bytes.sum(),
         "invariant": result.invariant,
         "spent": result.spent,
         "optimum": result.optimum,
         "answer": result.answer,
+        "apart": result.apart,
         "leaks": algorithm(result.algorithm).leaks,
         "around_it": {text: mechanism(text).mechanism.leaks for text in playing.mechanism},
         **_files(playing),
     })  # fmt: skip
+
+
+def _warning(result: Result, playing: Playing) -> str | None:
+    """That it has not converged, and what mostly helps where the costs are made of somebody's columns."""
+    if result.warning is None or "csv=" not in playing.problem:
+        return result.warning
+    helps = "bring the columns to one scale first (in Python, sv.standardise), or drop what repeats another column"
+    return f"{result.warning}; {helps}"
 
 
 def plain(value: Any) -> Any:

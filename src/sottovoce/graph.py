@@ -60,11 +60,12 @@ class Graph:
 
     @classmethod
     def from_adjacency(cls, A: Any, labels: Sequence | None = None) -> Graph:
-        """The graph of a square matrix, an array or SciPy's sparse: A[i, j] other than zero means that j can send to i."""
+        """The graph of a square matrix, an array or SciPy's sparse: A[i, j] = 1 means that j can send to i; all else is 0."""
         n, i, j, values = _entries(A)
         without = "A - scipy.sparse.diags(A.diagonal())" if hasattr(A, "tocoo") else "A - np.diag(np.diag(A))"
         loop = f"{LOOP}; {without} has none"
-        for wrong, why in ((~np.isfinite(values), "an adjacency matrix holds finite numbers"), (i == j, loop)):
+        ones = "an adjacency matrix holds 0 and 1; if these are weights, A != 0 has their links, and A < 0 those of a Laplacian"
+        for wrong, why in ((~np.isfinite(values), "an adjacency matrix holds finite numbers"), (values != 1, ones), (i == j, loop)):
             if wrong.any():
                 at = int(np.argmax(wrong))
                 raise GraphError(f"A[{i[at]}, {j[at]}] is {values[at]:g}: {why}")

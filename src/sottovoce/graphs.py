@@ -19,6 +19,7 @@ from sottovoce.errors import GraphError, NotInstalled, ParameterError, UnknownNa
 from sottovoce.graph import SMALL, Graph
 
 TRIES = 100  # how often a random graph is drawn before giving up on strong connectivity
+MOST = 10**8  # edges of a ready graph: 1.6 GB, and several times that while they are sorted
 FILES = (".graphml", ".edges", ".txt", ".csv")
 
 
@@ -33,13 +34,16 @@ def ring(n: int, hops: tuple[int, ...] = (1, 2), two_way: bool = False) -> Graph
     hops = tuple(_at_least("a hop", h, 1) for h in hops)
     if not hops or max(hops) >= n or len(set(hops)) < len(hops):
         raise GraphError(f"hops are different whole numbers from 1 to n-1 = {n - 1}; got {hops}")
+    _bearable(n * len(hops) * (1 + two_way), "take fewer nodes")
     sender = np.repeat(np.arange(n), len(hops))
     return _graph(n, sender, (sender + np.tile(hops, n)) % n, two_way)
 
 
 def complete(n: int) -> Graph:
     """Every node sends to every other."""
-    sender, receiver = np.nonzero(~np.eye(_at_least("n", n, 1), dtype=bool))
+    n = _at_least("n", n, 1)
+    _bearable(n * (n - 1), "a ring, exponential or scattered graph has few for as many nodes")
+    sender, receiver = np.nonzero(~np.eye(n, dtype=bool))
     return _graph(n, sender, receiver)
 
 
@@ -75,6 +79,8 @@ def erdos_renyi(n: int, p: float, seed: int = 0, two_way: bool = False) -> Graph
     n = _at_least("n", n, 2)
     if not 0 < p <= 1:
         raise GraphError(f"p is a probability, above 0 and at most 1; got {p}")
+
+    _bearable(round(n * (n - 1) * p), "take a smaller p, or fewer nodes")
 
     def draw(rng: np.random.Generator) -> Graph:
         sender, other = np.divmod(_successes(rng, n * (n - 1), p), n - 1)
@@ -250,6 +256,11 @@ def _at_least(what: str, value: Any, least: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise GraphError(f"{what} is a whole number, at least {least}; got {value!r}")
     return int(value)
+
+
+def _bearable(edges: int, instead: str) -> None:
+    if edges > MOST:
+        raise GraphError(f"this graph would have {edges:,} edges, more than the {MOST:,} that fit in memory; {instead}")
 
 
 def _connected(draw: Callable[[np.random.Generator], Graph], seed: int, given: str, advice: str) -> Graph:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sottovoce.errors import NotInstalled, ProblemError
+from sottovoce.errors import NotInstalled, ProblemError, SottovoceError
 from sottovoce.family import Family
 from sottovoce.problem_data import frozen, leaves, tree_map
 
@@ -202,6 +202,23 @@ def check_gradient(family: NumpyGradient, data: tuple, d: int) -> None:
     """Call the user's functions once, at node 0 and the origin, so that a wrong shape is told at once."""
     with np.errstate(all="ignore"):
         x = np.zeros((1, d, 1))
-        family.gradient(np, family.only(data, 0), x)
+        _tried("gradient", family.gradient, family.only(data, 0), x)
         if family.has_value:
-            family.value(np, family.only(data, 0), x)
+            _tried("value", family.value, family.only(data, 0), x)
+
+
+def _tried(what: str, function: Callable[..., Any], data: tuple, x: np.ndarray) -> None:
+    """What a user's function raises is told with the shapes that it met, and with none of the numbers."""
+    try:
+        function(np, data, x)
+    except SottovoceError:
+        raise
+    except Exception as error:  # whatever a user's function may raise
+        met = f"at node 0 with x of {x.shape[1]} numbers and data of {_shapes(data[0])}"
+        rule = "d is how many numbers x has, and a node's data is one row of an array, or one item of a list"
+        raise ProblemError(f"{met}: {what}(x, data_i) failed ({type(error).__name__}); {rule}") from error
+
+
+def _shapes(tree: Any) -> str:
+    shapes = [str(np.shape(leaf)) if np.shape(leaf) else "one number" for leaf in leaves(tree)]
+    return f"shape{'s' if len(shapes) > 1 else ''} {', '.join(shapes)}"

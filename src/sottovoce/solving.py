@@ -14,6 +14,7 @@ from .problem import Problem
 from .registry import algorithm, mechanism
 from .run import run
 from .sequence import GraphSequence, as_graph
+from .simulate.checks import named
 from .simulate.result import Result
 
 PRIVATE = ("strong", "paper", "none")
@@ -51,12 +52,12 @@ def solve(
         raise ParameterError(f"private must be one of {', '.join(PRIVATE)}, not {private!r}")
     if not isinstance(problem, Problem):
         raise ProblemError(f"expected a sottovoce Problem, got {type(problem).__name__}; see sottovoce.problems")
-    network = as_graph(graph)
+    network = named(as_graph(graph), problem)
     chosen = plan(problem, network, private, barrier)
     given = {**chosen.options, "seed": seed, **options}
     opens = bool(algorithm(chosen.method).opens)
     result = run(chosen.method, problem, network, **{"record": audit and opens, **given})
-    result.why = f"{chosen.why}\nWhat that tells: {algorithm(chosen.method).leaks}"
+    result.why = f"{chosen.why}\nWhat that tells, from a node's view: {algorithm(chosen.method).leaks}"
     if audit and opens:
         assert result.transcript is not None
         result.audit = audit_transcript(result.transcript, curious=curious, at_most=at_most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,11 @@ def _branches(value: Any) -> list[Mapping[str, Any]]:
 
 
 def write_toml(file: Path, tree: Mapping[str, Any]) -> None:
-    """Write a tree to a file, whole or not at all."""
+    """Write a tree to a file that only its owner can read, whole or not at all."""
     new = file.with_suffix(file.suffix + ".new")
-    new.write_text(toml(tree))
+    new.unlink(missing_ok=True)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+        out.write(toml(tree))
     new.replace(file)
 
 

@@ -125,7 +125,7 @@ def _row(group: list[Verdict], labels: Sequence[str]) -> Html:
 
 def _because(group: list[Verdict], labels: Sequence[str]) -> Html | None:
     """The evidence, where it adds to the sentence; the numbers of a witness folded."""
-    texts = [(names.adversary_name(g.adversary, labels), words.evidence(g)) for g in group]
+    texts = [(names.adversary_name(g.adversary, labels), words.evidence(g, labels)) for g in group]
     if group[0].verdict == "WITNESSED":
         lines = [tag("li", f"{who}: {text}") for who, text in texts[:GIVEN]]
         rest = tag("li", f"{len(group) - GIVEN} others, in the JSON form") if len(group) > GIVEN else None

@@ -66,19 +66,21 @@ def sentence(v: Verdict, labels: Sequence[Any] = ()) -> str:
     told = str(v.evidence.get("text", ""))
     it = NOUN.get(v.asset, f"the {v.asset} of {{node}}").format(node=node_name(v.node, labels))
     if v.verdict == "READ UP TO" and told.startswith("the sum over "):
+        if labels and (nodes := v.evidence.get("nodes")):
+            told = f"the sum over the nodes {', '.join(str(labels[i]) for i in nodes)}"
         if v.asset == "group-sum":
             return "reads the sum of the gradients " + told.removeprefix("the sum ")
         return f"reads {it}, but only in {told}"
     return SENTENCE[v.verdict].format(it=it, means=MEANS.get(v.asset, ""), to=told or "up to a sign or a scale")
 
 
-def evidence(v: Verdict) -> str:
+def evidence(v: Verdict, labels: Sequence[Any] = ()) -> str:
     """What a verdict rests on, in a line."""
     e, parts = v.evidence, []
     if "by" in e and isinstance(v.adversary, tuple) and tuple(e["by"]) != v.adversary:
-        parts.append(f"{adversary_name(tuple(e['by']))} can do it alone")
+        parts.append(f"{adversary_name(tuple(e['by']), labels)} can do it alone")
     if v.verdict == "WITNESSED":
-        parts += _witness(e)
+        parts += _witness(e, labels)
     elif v.verdict == "NOT DECIDED":
         parts += _undecided(e)
     elif e.get("text") not in (None, "", "reproduced", "better than a guess") and v.verdict != "READ UP TO":
@@ -189,8 +191,8 @@ def _undecided(e: dict[str, Any]) -> list[str]:
     return met + ([f"in the paper's model it knows {e['text']}"] if e.get("text") else [])
 
 
-def _witness(e: dict[str, Any]) -> list[str]:
-    parts = [f"node {e['neighbour']} takes up the shift"] if "neighbour" in e else []
+def _witness(e: dict[str, Any], labels: Sequence[Any]) -> list[str]:
+    parts = [f"{node_name(e['neighbour'], labels)} takes up the shift"] if "neighbour" in e else []
     if e.get("difference") is not None:
         parts.append(f"the views of the two worlds differ by {number(e['difference'])}")
     if e.get("log_likelihood_ratio") is not None:

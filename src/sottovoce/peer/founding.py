@@ -34,7 +34,9 @@ from .store import new_key
 
 PORT = 7440
 REHEARSED = 64  # masks that a stepsize is tried on
+AUTHORITY, RESULT = "authority", "result"  # folders
 UNASSIGNED = 15_000, 32_000  # below the ports that systems give to connections that go out
+OWN_COST = "own"  # in place of a ready problem's name
 LOCAL = ("127.0.0.1", "localhost", "::1")
 CHOSEN = """# This node's own. Its name, certificate and keys say who it is; [cost] is its secret and is never sent.
 """
@@ -72,7 +74,7 @@ def found(folder: str | Path, plan: Plan) -> tuple[Federation, str | None]:
     if not folder.absolute().parent.is_dir():
         raise InputError(f"there is no folder {folder.absolute().parent}, where {folder.name} should go; make it first")
     _check_schedule(plan)
-    names = [_name(label) for label in plan.graphs[0].labels]
+    names = _names(plan.graphs[0])
     addresses = _addresses(names, plan)
     own, d = _shares(plan, len(names))
     stepsize, advice = _stepsize(plan, own, d)
@@ -112,6 +114,16 @@ def _check_schedule(plan: Plan) -> None:
         raise GraphError(f"{method.name} runs on one graph; a schedule of several is for diging-tv, ab-tv and push-diging")
 
 
+def _names(graph: Graph) -> list[str]:
+    """Each node's name: a folder of its own, on disks too that take North and north for one."""
+    names, known = [_name(label) for label in graph.labels], {AUTHORITY: "the folder of the authority's key"}
+    for name in names:
+        other = known.setdefault(name.casefold(), name)
+        if other is not name:
+            raise ParameterError(f"a node cannot be named {name!r} beside {other}: names are folders; choose another name")
+    return names
+
+
 def _name(label: Any) -> str:
     return f"node-{label}" if isinstance(label, int) else certificates.check_name(str(label))
 
@@ -147,7 +159,7 @@ def free_ports(many: int) -> list[int]:
 def _shares(plan: Plan, n: int) -> tuple[list[Share] | None, int]:
     """Each node's share of a ready problem, and d; None where every node brings its own cost."""
     name, _, rest = plan.problem.partition(":")
-    if name == "own":
+    if name == OWN_COST:
         key, _, value = rest.partition("=")
         if key != "d" or not value.isdigit() or int(value) < 1:
             raise ParameterError(f'a problem of one\'s own says how many numbers x has: "own:d=3", not {plan.problem!r}')
@@ -199,10 +211,11 @@ class _Temporary:
 def _written(folder: Path, draft: Federation, own: list[Share] | None, plan: Plan) -> Federation:
     """The folders, the certificates, and last of all federation.toml: it is there when all is."""
     issuer = certificates.new_authority("sottovoce", plan.days)
-    for path in (folder, folder / "authority", *(folder / name for name in draft.names)):
+    places = [folder / name for name in draft.names]
+    for path in (folder, folder / AUTHORITY, *places, *(place / RESULT for place in places)):
         path.mkdir(mode=0o700, exist_ok=True)
-    identity.write(folder / "authority" / identity.KEY, issuer.key)
-    identity.write(folder / "authority" / identity.CERTIFICATE, issuer.certificate, 0o644)
+    identity.write(folder / AUTHORITY / identity.KEY, issuer.key)
+    identity.write(folder / AUTHORITY / identity.CERTIFICATE, issuer.certificate)
     members = []
     for i, member in enumerate(draft.members):
         place, hosts = folder / member.name, () if member.address == HIDDEN else (split(member.address)[0],)
@@ -222,5 +235,5 @@ def _node_file(member: Member, share: Share | None) -> str:
     if member.address != HIDDEN:
         host, port = split(member.address)
         facts["listen"] = f"{host if host in LOCAL else '0.0.0.0'}:{port}"
-    facts |= {"store": "store", "key": "store.key", "keep": "disk", "result": "result"}
+    facts |= {"store": "store", "key": "store.key", "keep": "disk", "result": RESULT}
     return CHOSEN + toml(facts) + (OWN if share is None else "\n" + toml({"cost": share.table}).lstrip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ..errors import ProblemError
 from ..problems.catalogue import catalogue, parse, records_of
 from ..problems.quadratics import measurements
 from ..problems.records import share
+from .identity import write
 
 RECORDS = "records.csv"
 
@@ -24,10 +26,11 @@ class Share:
         self.d, self.table, self.rows = d, table, rows
 
     def write(self, folder: Path) -> None:
-        """The file of records, if there is one; the table goes into node.toml."""
+        """The file of records, if there is one, for its owner alone; the table goes into node.toml."""
         if self.rows is not None:
-            with (folder / RECORDS).open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(self.rows)
+            text = io.StringIO(newline="")
+            csv.writer(text).writerows(self.rows)
+            write(folder / RECORDS, text.getvalue().encode())
 
 
 def shares(text: str, n: int) -> list[Share]:

@@ -99,17 +99,17 @@ def create(folder: str | Path, authority: certificates.Issued, name: str, hosts:
 
     folder = Path(folder)
     issued = certificates.issue(authority, name, hosts, days)
-    write(folder / CERTIFICATE, issued.certificate, 0o644)
-    write(folder / AUTHORITY, authority.certificate, 0o644)
+    write(folder / CERTIFICATE, issued.certificate)
+    write(folder / AUTHORITY, authority.certificate)
     write(folder / KEY, issued.key)
     write(folder / EXCHANGE, certificates.key_to_pem(X25519PrivateKey.generate()))
     return Identity.load(folder, name)
 
 
-def write(file: Path, content: bytes, mode: int = 0o600) -> None:
-    """A new file with this mode from its first byte on; one that exists is never overwritten."""
+def write(file: Path, content: bytes) -> None:
+    """A new file that only its owner can read, from its first byte on; one that exists is never overwritten."""
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise InputError(f"{file} exists already, and keys are not overwritten; choose another folder") from None
     with open(handle, "wb") as out:

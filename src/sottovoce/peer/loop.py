@@ -37,6 +37,7 @@ from .store import Store
 Array = np.ndarray
 PAUSES = 0.01, 0.5  # seconds: the first before a question that brought nothing is put again, and the longest
 REPORT = 1.0  # seconds of waiting after which, and between which, is told for whom
+FAREWELL = 5.0  # seconds that an ended node stays to tell those who ask
 LINGER = 0.5  # seconds that a node stays for those who did not hear its last answer
 CONFIRM = 60.0  # seconds that a node which nobody needs any more waits for those who may not know that it needs nothing: they
 # may have left, knowing it (after a kill or a cut at the very end nobody can tell), and the result does not depend on them
@@ -271,7 +272,7 @@ class Loop:
 
     def _leave(self, why: str) -> None:
         """Tell whoever asks that the run is ended, then end it here."""
-        end, told = self.clock() + 4 * LINGER, set()
+        end, told = self.clock() + FAREWELL, set()
         while self.clock() < end and not told >= set(self.protocol.outs):
             with self.lock:
                 answers = self.protocol.farewell()

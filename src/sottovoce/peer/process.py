@@ -14,6 +14,7 @@ import threading
 from typing import Any
 
 from ..errors import SottovoceError
+from ..leaving import leave
 
 EVERY = 0.1  # seconds between two lines
 
@@ -68,4 +69,6 @@ def _interrupted(*_: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    code = main(sys.argv[1])
+    leave(code)
+    sys.exit(code)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sottovoce.errors import ProblemError
+from sottovoce.errors import ParameterError, ProblemError
 from sottovoce.problem import Problem
 from sottovoce.problem_data import numbers
 from sottovoce.problems.losses import Loss
@@ -35,11 +35,14 @@ class Logistic(Loss):
         return e / (1.0 + e) ** 2
 
 
-def logistic(X: Any, y: Any, sites: Any, *, l2: float = 1.0, intercept: bool = False) -> Problem:
+def logistic(X: Any, y: Any, sites: Any, *, l2: float = 1.0, intercept: bool = False, **unknown: Any) -> Problem:
     """f_i = the log-loss of site i's records, and l2 |w|^2 / 2 in the sum (l2 = 1 is scikit-learn's C = 1).
 
     y holds any two labels; the smaller one counts as -1. The intercept is the last coordinate, and is not penalised.
     """
+    if unknown:
+        hint = "; scikit-learn's C is l2 = 1/C here" if "C" in unknown else ""
+        raise ParameterError(f"logistic takes l2 and intercept, and has no {next(iter(unknown))!r}{hint}")
     shares = share(X, _signs(y), sites, l2, intercept)
     return Problem.of(Logistic(), (*shares.padded(), shares.penalty), shares.X[0].shape[1], labels=shares.labels)
 

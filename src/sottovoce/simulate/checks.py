@@ -84,6 +84,15 @@ def check_labels(problem: Problem, graph: Graph) -> None:
     )
 
 
+def named(graph: Any, problem: Any) -> Any:
+    """The graph with the problem's names where it has none of its own; numbers stay numbers, so that they mean one thing."""
+    plain = isinstance(graph, Graph) and graph.labels == tuple(range(graph.n))
+    names = getattr(problem, "labels", None)
+    if not plain or not names or len(names) != graph.n or any(isinstance(name, int | np.integer) for name in names):
+        return graph
+    return Graph(graph.n, np.column_stack((graph.sender, graph.receiver)), labels=names)
+
+
 def _listed(labels: Sequence[Any]) -> str:
     return ", ".join(map(repr, labels[:12])) + (f", ... ({len(labels)})" if len(labels) > 12 else "")
 

@@ -60,6 +60,11 @@ class Result:
         """What the nodes agree on: the mean of the last iterates of the first run."""
         return self.x[0].mean(0)
 
+    @property
+    def apart(self) -> float:
+        """How far the nodes are from agreeing on it: the largest distance of one of their numbers from the answer's, first run."""
+        return float(np.abs(self.x[0] - self.answer).max(initial=0.0))
+
     def rate(self) -> float:
         """Error ratio of one iteration to the next where it decays, above rounding: the median over the runs."""
         return float(np.median([_rate(self.recorded, e) for e in self.error]))
