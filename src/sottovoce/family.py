@@ -24,7 +24,7 @@ class Family:
     name: ClassVar[str] = "family"
     traceable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
-    quadratic: ClassVar[bool] = False
+    quadratic: ClassVar[bool | None] = False  # None: not known yet
     smooth: ClassVar[bool] = True  # whether the Hessian changes without jumps
     has_value: bool = True
 
@@ -106,7 +106,7 @@ class Quadratic(Family):
     """f = x'H x / 2 - b'x + c; data (H, b, c) of shapes (n, d, d), (n, d), (n,)."""
 
     name: ClassVar[str] = "quadratic"
-    quadratic: ClassVar[bool] = True
+    quadratic: ClassVar[bool | None] = True
 
     def _times(self, xp: Any, H: Any, x: Any) -> Any:
         if xp is np:

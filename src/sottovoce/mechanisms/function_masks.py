@@ -111,7 +111,7 @@ def needs(algorithm: Any, options: Any, outside: Any) -> str | None:
 def fits(options: Any, task: Any) -> str | None:
     """Whether this run keeps within what the masks can hide."""
     T, d, exact = task.iterations, task.problem.d, task.problem.family.quadratic
-    if options.kind == QUADRATIC and not exact:
+    if options.kind == QUADRATIC and exact is False:
         return f"quadratic masks leave the records of {task.problem.family.name} costs open to a fit; take kind='matern'"
     if options.kind == MATERN and exact:
         return "these costs are quadratic, and quadratic masks hide them whole, at less cost; take kind='quadratic'"

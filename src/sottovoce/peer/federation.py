@@ -132,10 +132,14 @@ class Federation:
 
 
 def blank(d: int) -> Problem:
-    """A cost of one node to plan with where there is none yet: what is agreed does not depend on it."""
-    from ..problems import rendezvous
+    """A cost of one node to plan with where there is none yet: what is agreed does not depend on it. Whether costs are quadratic
+    is not known here; a node that plans with its own cost finds out."""
+    from ..problems.meeting import Meeting
 
-    return rendezvous(np.zeros((1, d)))
+    class Unseen(Meeting):
+        name, quadratic = "unseen", None
+
+    return Problem.of(Unseen(), (np.zeros((1, d)),), d)
 
 
 def _member(file: Path, name: str, facts: Any) -> Member:

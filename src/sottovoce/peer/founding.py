@@ -28,10 +28,12 @@ from . import certificates, identity
 from .costs import cost
 from .federation import FILE, HIDDEN, Federation, Member
 from .handing_out import Share, shares
+from .plan import planned
 from .reading import split
 from .store import new_key
 
 PORT = 7440
+REHEARSED = 64  # masks that a stepsize is tried on
 AUTHORITY, RESULT = "authority", "result"  # folders
 UNASSIGNED = 15_000, 32_000  # below the ports that systems give to connections that go out
 OWN_COST = "own"  # in place of a ready problem's name
@@ -84,15 +86,18 @@ def found(folder: str | Path, plan: Plan) -> tuple[Federation, str | None]:
         parameters={k: v for k, v in plan.parameters.items() if v is not None},
         mechanisms=tuple({"name": a.mechanism.name, **dict(a.parameters)} for a in plan.mechanisms),
     )  # fmt: skip
-    _check_playable(draft)
+    _check_playable(draft, own)
     return _written(folder, draft, own, plan), advice
 
 
-def _check_playable(draft: Federation) -> None:
+def _check_playable(draft: Federation, own: list[Share] | None) -> None:
     """Whatever the nodes would refuse when they start is refused before anything is written."""
-    _ = draft.roster
+    roster = draft.roster
     for name in draft.names:
         draft.wiring(name, None)
+    if own is not None:
+        with _Temporary(own[:1]) as (folder,):
+            planned(roster, cost(own[0].table, folder, draft.d))
 
 
 def _check_schedule(plan: Plan) -> None:
@@ -176,7 +181,11 @@ def _stepsize(plan: Plan, own: list[Share] | None, d: int) -> tuple[Any, str | N
         problem = joint([cost(share.table, folder, d) for share, folder in zip(own, folders, strict=True)])
     graph = plan.graphs[0] if len(plan.graphs) == 1 else GraphSequence(plan.graphs)
     unlabelled = Graph(graph.n, graph.edges) if isinstance(graph, Graph) else graph
-    advice = stepsize(plan.algorithm, problem, unlabelled, mechanisms=plan.mechanisms, **plan.parameters)
+    masks = any("gradient" in applied.mechanism.overrides for applied in plan.mechanisms)
+    runs = REHEARSED if masks else 1
+    advice = stepsize(plan.algorithm, problem, unlabelled, mechanisms=plan.mechanisms, runs=runs, **plan.parameters)
+    if masks:  # the nodes' masks are not drawn yet, and nobody will ever see all of them
+        return float(f"{advice.good / 2:.3g}"), f"half of {advice}, the steepest of {runs} draws of masks like the nodes' own"
     return float(f"{advice.good:.3g}"), str(advice)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..draws import SETUP, START, STEP, Stream
+from ..errors import ParameterError
 from ..laws import Law
 from ..ledger import Ledger
 from ..problem import Problem
@@ -67,6 +68,12 @@ class Replay:
 
     def __init__(self, task: Task, me: int, cost: Problem, draws: Any, post: Post, x0: Array | None = None):
         self.task, self.post, self.x0 = task, post, x0
+        self.together = next((a.mechanism.name for a in task.mechanisms if a.mechanism.together(a.options)), None)
+        if self.together and x0 is not None:
+            raise ParameterError(
+                f"{self.together}: all nodes must start at the same point, which they draw from the roster's public seed; leave "
+                "this node's own start out"
+            )
         self.draws, self.cost = JournalDraws(draws), JournalCost(cost.family)
         value = None if cost.values is None else np.asarray(cost.values)[:, :, None]
         self.own = Own.alone(task, me, cost.data, value, self.draws, self)
@@ -111,9 +118,9 @@ class Replay:
         return begin(task.algorithm, OneNode(own, -1, SETUP), acting_stack(task, task.active(-1)), x)
 
     def _start(self) -> Array:
-        """x^0, standard normal, as in a simulation."""
-        me = np.array([self.own.me])
-        return self.draws.four(np, Law(), Stream(START), -1, me, me, self.own.coordinates, (0,))[0]
+        """x^0, standard normal, as in a simulation; everybody's where a mechanism asks for one start."""
+        me, draw = np.array([self.own.me * (not self.together)]), self.draws.common if self.together else self.draws.four
+        return draw(np, Law(), Stream(START), -1, me, me, self.own.coordinates, (0,))[0]
 
     def _step(self, saved: Saved) -> tuple[Any, Any]:
         task, acting = self.task, self.task.active(saved.k)

@@ -19,7 +19,7 @@ class Meeting(Family):
     """f = |x - p|^2 / 2; data (p,)."""
 
     name: ClassVar[str] = "rendezvous"
-    quadratic: ClassVar[bool] = True
+    quadratic: ClassVar[bool | None] = True
 
     def value(self, xp: Any, data: tuple, x: Any) -> Any:
         return xp.sum((x - data[0][:, :, None]) ** 2, axis=1) / 2

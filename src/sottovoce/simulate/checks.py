@@ -63,7 +63,7 @@ def check_costs(method: Algorithm, problem: Problem) -> None:
 
 def check_quadratic(method: Algorithm, problem: Problem) -> None:
     """A method for quadratic costs would be wrong, and say nothing of it, on others."""
-    if method.quadratic and not getattr(problem.family, "quadratic", False):
+    if method.quadratic and getattr(problem.family, "quadratic", False) is False:
         raise ProblemError(
             f"{method.name} is for quadratic costs, and {problem.family.name!r} is not known to be; take private-newton, which "
             "needs one iteration where the costs are quadratic and a handful elsewhere"
