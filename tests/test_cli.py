@@ -40,6 +40,16 @@ def test_help_fits_the_terminal(call, words):
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("command", ["run", "compare", "audit", "init", "reproduce", "compare-privacy", "solve"])
+def test_the_examples_of_the_help_can_be_copied(call, command):
+    out = call(command, "--help")[1]
+    lines = out[out.index("Example") :].splitlines()[2:]
+    assert max(map(len, lines)) <= 80
+    for before, line in zip([""] + lines, lines, strict=False):
+        starts = line.startswith(f"  sottovoce {command} ")
+        assert not line or starts or (before.endswith(" \\") and line.startswith("      --")), line
+
+
 def test_the_help_of_run_has_every_option_on_one_line_and_ends_with_examples(call):
     _, out, _ = call("run", "--help")
     lines = out.splitlines()

@@ -37,7 +37,8 @@ EXAMPLES = """Examples:
 """
 COMPARED = """Example:
 
-  sottovoce compare private-gradient-tracking:K=3 ab add-opt --runs 20 --plot figure.pdf
+  sottovoce compare private-gradient-tracking:K=3 ab add-opt \\
+      --runs 20 --plot figure.pdf
 """
 AUDITED = """Examples:
 
@@ -60,13 +61,15 @@ REPRODUCED = """Examples:
 PROTECTED = """Examples:
 
   sottovoce compare-privacy --problem estimation:d=2 --bound 4,8
-  sottovoce compare-privacy --problem logistic:csv=records.csv,target=y --graph complete:n=6 --bound 8 --html page.html
+  sottovoce compare-privacy --graph complete:n=6 --bound 8 --html page.html \\
+      --problem logistic:csv=records.csv,target=y
 """
 
 SOLVED = """Examples:
 
   sottovoce solve --problem least-squares:d=4 --graph complete:n=5
-  sottovoce solve --problem logistic:csv=records.csv,target=y,site=hospital --graph complete:n=6 --html audit.html
+  sottovoce solve --graph complete:n=6 --html audit.html \\
+      --problem logistic:csv=records.csv,target=y,site=hospital
 """
 
 app = App(
@@ -322,7 +325,7 @@ def reproduce(*names: str, quick: Flag = False, out: str = "out", list: Flag = F
     names
         Figures by number or name, and claims; all if none.
     quick
-        Less of everything: minutes, not a quarter of an hour.
+        Less of everything: under three minutes, not about ten.
     out
         The folder for pictures, data and claims.md.
     list
