@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import InputError, ParameterError, RunError
+from .errors import InputError, ParameterError, Stopped
 from .registry import mechanism
 
 if TYPE_CHECKING:
@@ -82,10 +82,6 @@ def node(file: str, deadline: float | None, quiet: bool) -> dict[str, Any]:
     except KeyboardInterrupt:
         raise Stopped(f"stopped at iteration {one.status.k}; the same command goes on from there") from None
     return _ended(one, x, time.perf_counter() - began)
-
-
-class Stopped(RunError):
-    """Stopped by hand."""
 
 
 def _ended(one: Node, x: Any, seconds: float) -> dict[str, Any]:
