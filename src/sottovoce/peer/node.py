@@ -32,7 +32,7 @@ from .store import Store, ended, read_key, store_of
 from .zenoh_link import ZenohLink
 
 Array = np.ndarray
-RESULT, LOG = "result.toml", "node.log"
+RESULT, LOG, USED = "result.toml", "node.log", "used"
 ALONE = 1.0  # seconds to find out whether this node runs elsewhere
 
 
@@ -58,11 +58,11 @@ class Node(Watch):
     @property
     def over(self) -> bool:
         """Whether this run has come to its end here: the result is written, and nobody needs anything of this node any more."""
-        return self._written and ended(self.file.store, self.roster.digest)
+        return is_over(self.file, self.roster.digest)
 
     @property
     def _written(self) -> bool:
-        return self.result.is_file() and f'roster = "{self.roster.digest.hex()}"' in self.result.read_text()
+        return _written(self.file, self.roster.digest)
 
     def run(self) -> Iterator[tuple[int, Array]]:
         """(k, x) after every iteration, from the one that is on the disk on."""
@@ -71,7 +71,7 @@ class Node(Watch):
         key, log = read_key(self.file.key), Log(self.file.folder / LOG, self.file.name)
         self.log, k = log, -1
         try:
-            with store_of(self.file.keep, self.file.store, key, self.roster.digest) as store:
+            with store_of(self.file.keep, self.file.store, key, self.roster.digest, self.identity.folder / USED) as store:
                 log.write("start", run=self.roster.run, iterations=self.roster.iterations, version=__version__)
                 self._playing = self._loop(store)
                 for k, x in self._playing.run():
@@ -125,7 +125,7 @@ class Node(Watch):
     def _check_result(self) -> None:
         """Refuse before anything runs what could not be written, or has been."""
         if self.over:
-            raise InputError(f"this run has ended, and its result is in {self.result}; another run needs a new federation")
+            raise InputError(f"this run has ended, and its result is in {self.result}; for another one say `sottovoce again`")
         if self.result.exists() and not self._written:
             raise InputError(f"{self.result} holds the result of another run; move it away, or name another folder in node.toml")
         self.file.result.mkdir(parents=True, exist_ok=True)
@@ -186,3 +186,13 @@ class Node(Watch):
                 give(None)
             except (SottovoceError, OSError) as error:
                 give(error)
+
+
+def is_over(file: NodeFile, digest: bytes) -> bool:
+    """Whether a run has come to its end at a node, by what is in its folder."""
+    return _written(file, digest) and ended(file.store, digest)
+
+
+def _written(file: NodeFile, digest: bytes) -> bool:
+    result = file.result / RESULT
+    return result.is_file() and f'roster = "{digest.hex()}"' in result.read_text()
