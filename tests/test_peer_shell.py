@@ -614,6 +614,35 @@ def test_who_leaves_a_run_in_asynchronous_code_is_not_kept_waiting(tmp_path):
     assert asyncio.run(asyncio.wait_for(some("node-0", 4), nodes.PATIENCE))  # it goes on where it was, alone
 
 
+@pytest.mark.parametrize("when", ["before it begins", "while it waits"])
+def test_a_node_in_asynchronous_code_is_cancelled_at_once(tmp_path, when):
+    """Its neighbour is not up, and this method cannot even be set up without it."""
+    folder, begins, goes_on = tmp_path / "two", threading.Event(), threading.Event()
+    federation(folder, sv.graphs.cycle(2, two_way=True), "admm", problem="rendezvous:d=1", iterations=5)
+    node = Node(folder / "node-1")
+    node._check_alone = lambda: (begins.set(), goes_on.wait())
+
+    async def one():
+        async for _ in node:
+            pass
+
+    async def cancelled():
+        running = asyncio.ensure_future(one())
+        await asyncio.to_thread(begins.wait)
+        if when == "while it waits":
+            goes_on.set()
+            await asyncio.to_thread(until, lambda: node.link is not None and node.link._session is not None)
+        running.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(asyncio.wait_for(cancelled(), 20))
+    assert node._playing is None
+
+
 def test_a_copy_of_a_node_does_not_run_beside_it(tmp_path):
     folder = tmp_path / "two"
     federation(folder, sv.graphs.cycle(2))
