@@ -217,6 +217,22 @@ def init(folder: str, /, *, founding: Founding = FOUNDING) -> int:
 
 
 @app.command
+def again(folder: str, /, *, json: Json = False) -> int:
+    """Another run of the same nodes, after the data have changed.
+
+    Parameters
+    ----------
+    folder
+        As init made it; it gets a new run name, and what the last run left is put aside.
+    """
+    from . import cli_nodes as nodes
+    from .cli_views import show
+
+    show(nodes.again(folder), nodes.show_again, json)
+    return 0
+
+
+@app.command
 def check(file: str = "node.toml", /, *, patience: float = 3.0, json: Json = False) -> int:
     """Say whether a node is ready: certificate, peers, graph, roster.
 
@@ -265,7 +281,11 @@ def up(folder: str, /, *, json: Json = False) -> int:
     from . import cli_nodes as nodes
     from .cli_views import show
 
-    show(nodes.up(folder, json), nodes.show_up, json)
+    try:
+        facts = nodes.up(folder, json)
+    except nodes.Stopped as error:
+        return _fail(str(error), 130)
+    show(facts, nodes.show_up, json)
     return 0
 
 
