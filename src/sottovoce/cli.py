@@ -281,11 +281,7 @@ def up(folder: str, /, *, json: Json = False) -> int:
     from . import cli_nodes as nodes
     from .cli_views import show
 
-    try:
-        facts = nodes.up(folder, json)
-    except nodes.Stopped as error:
-        return _fail(str(error), 130)
-    show(facts, nodes.show_up, json)
+    show(nodes.up(folder, json), nodes.show_up, json)
     return 0
 
 

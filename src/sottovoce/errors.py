@@ -16,7 +16,7 @@
         ├── MessageRefused               what a neighbour sent is not what was agreed
         ├── StoreError                   what a node keeps on its disk cannot be read, or not be written
         ├── Ended                        an operator has ended the run of real nodes; it can be resumed
-        └── Stopped                      one node was stopped by hand; the same command goes on
+        └── Stopped                      nodes were stopped by hand; the same command goes on
 
 Every message says what was expected, what came and what to do.
 """
@@ -112,4 +112,4 @@ class Ended(RunError):
 
 
 class Stopped(RunError):
-    """One node was stopped by hand; what it needs to go on is on its disk."""
+    """Nodes were stopped by hand; what they need to go on is on their disks."""
