@@ -14,6 +14,7 @@ import threading
 from typing import Any
 
 from ..errors import SottovoceError
+from .guard import told
 
 EVERY = 0.1  # seconds between two lines
 
@@ -31,6 +32,9 @@ def main(file: str) -> int:
         return 3
     except (SottovoceError, OSError, MemoryError) as error:
         print(str(error) or type(error).__name__, file=sys.stderr, flush=True)
+        return 1
+    except Exception as error:  # a mistake in this program; whoever started it hears no number
+        print(told(error), file=sys.stderr, flush=True)
         return 1
 
 
