@@ -846,6 +846,51 @@ def test_costs_of_a_node_against_their_formulas(tmp_path):
             cost(table, tmp_path, 2)
 
 
+COSTS = {
+    "while it runs": ("def slope(x):\n    if x.any():\n        raise ValueError(f'{7.125} at {x}')\n    return x\n", 3),
+    "when it is read": ("SECRET = 7.125\nraise KeyError(SECRET)\n", 2),
+    "as no Python": ("a = 7.125\nb = 7.125 7.125\n", 2),
+    "as a problem": ("import sottovoce as sv\ndef f(x, _):\n    raise ValueError('7.125')\nslope = sv.Problem(f, [0.0], d=1)", 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("when", COSTS)
+def test_what_a_cost_of_ones_own_raises_is_told_without_its_words(tmp_path, capsys, when):
+    folder, (text, line) = tmp_path / "two", COSTS[when]
+    federation(folder, sv.graphs.cycle(2), problem="own:d=1")
+    module = f"mine_{list(COSTS).index(when)}"
+    for name in ("node-0", "node-1"):
+        (folder / name / f"{module}.py").write_text(text)
+        with (folder / name / "node.toml").open("a") as file:
+            file.write(f'kind = "python"\nentry = "{module}:slope"\n')
+    code, out, err = call(capsys, "up", folder)
+    kind = {"when it is read": "KeyError", "as no Python": "SyntaxError"}.get(when, "ValueError")
+    assert code == 1
+    assert re.search(rf"the cost of node-[01] raised {kind} in {module}\.py line {line};", err)
+    assert "7.125" not in out + err + "".join(file.read_text() for file in folder.rglob("node.log"))
+    assert "Traceback" not in err
+
+
+def test_a_cost_or_records_that_changed_on_the_way_are_refused(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), problem="least-squares:d=2,records=10", iterations=5)
+    running = Node(folder / "node-0").run()
+    next(running)
+    running.close()
+    file, records = folder / "node-0" / "node.toml", folder / "node-0" / "records.csv"
+    was = file.read_text(), records.read_bytes()
+    file.write_text(was[0].replace("l2 = ", "l2 = 1"))
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"is not what it was when this run began"):
+            next(Node(folder / "node-0").run())
+        file.write_text(was[0])
+        records.write_bytes(was[1].rstrip().rpartition(b"\n")[0] + b"\n")
+    records.write_bytes(was[1])
+    running = Node(folder / "node-0").run()
+    assert next(running)[0] == 0
+    running.close()
+
+
 def test_check_says_what_is_in_order_and_what_is_not(tmp_path, capsys):
     folder = tmp_path / "two"
     federation(folder, sv.graphs.cycle(2), iterations=10)

@@ -68,7 +68,7 @@ class Loop:
         self.roster, self.me, self.store, self.link = roster, me, store, link
         self.watch, self.patient, self.clock = watch or Watch(), patient, clock
         self.protocol = Protocol(Frames(roster, me), roster.iterations, ahead)
-        self.replay = Replay(planned(roster, cost), me, cost, draws, self, x0)
+        self.replay = Replay(planned(roster, cost), me, cost, draws, self, x0, roster.labels[me])
         self.starts = Starts(me, hashed)
         if isinstance(draws, NodeDraws):
             draws.start = self.start_of

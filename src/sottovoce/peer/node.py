@@ -22,6 +22,7 @@ import numpy as np
 from ..errors import Ended, IdentityError, InputError
 from ..tables import write_toml
 from ..version import __version__
+from .costs import hashed
 from .dialling import dialled
 from .draws import NodeDraws
 from .federation import HIDDEN
@@ -43,6 +44,7 @@ class Node(Watch):
         """`deadline`: after so many seconds the run is ended for all nodes, to be resumed."""
         self.file = NodeFile.read(file)
         self.federation, self.identity, self.cost = self.file.load()
+        self.hashed = hashed(self.file.cost, self.file.folder)
         self.me, self.deadline = self.file.number(self.federation), deadline
         self.roster = self.federation.roster
         self.status = Status(self.file.name, self.roster.iterations)
@@ -109,8 +111,9 @@ class Node(Watch):
         keys = tuple(map(bytes.fromhex, self.roster.keys))
         draws = NodeDraws(self.me, self.identity.secret, keys, self.roster.digest, self.roster.seed)
         return Loop(
-            self.roster, self.me, self.cost, store, self.link, draws, x0=self.file.x0, watch=self, deadline=self.deadline
-        )
+            self.roster, self.me, self.cost, store, self.link, draws, x0=self.file.x0, watch=self, deadline=self.deadline,
+            hashed=self.hashed,
+        )  # fmt: skip
 
     # what the loop tells -----------------------------------------------------------------------------------------
 
