@@ -131,7 +131,8 @@ LAYERS = {
     "correlated-noise": ("extra", {}), "encrypted-links": ("admm", {}), "function-masks": ("dgd", {}),
     "function-sharing": ("extra", {}), "function-sharing:curvature=0": ("pdmm", {}), "message-noise": ("push-sum", {}),
     "nozari": ("dgd", {}), "paillier-links:key_bits=256,weak_keys=true": ("admm", {"iterations": 3}),
-    "random-start": ("ab", {"iterations": 4}), "secret-late-weights": ("subgradient-push", {"C": "paper"}),
+    "quiet": ("private-gradient-tracking", {"iterations": 4}), "random-start": ("ab", {"iterations": 4}),
+    "secret-late-weights": ("subgradient-push", {"C": "paper"}),
 }  # fmt: skip
 
 

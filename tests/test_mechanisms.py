@@ -154,6 +154,37 @@ def test_secret_weights_keep_the_optimum(secret):
         assert result.invariant < 1e3
 
 
+QUIET = [(GT, {}), (GT, DRAWN), ("ab", {}), (PGT, {"K": 2}), (PGT, {"K": 1, "mechanisms": (SCALAR, "quiet")})]
+
+
+@pytest.mark.parametrize(("method", "given"), QUIET)
+def test_one_vector_on_all_players(method, given):
+    all_players_agree(method, **{"mechanisms": "quiet", **given})
+
+
+def test_one_vector_is_half_of_two_from_the_first_iteration_on():
+    loud, quiet = (played(PGT, K=2, mechanisms=layer, runs=1, iterations=1200, stepsize=0.06) for layer in ((), "quiet"))
+    for k in (0, 1, 2, 700):
+        assert loud.transcript.sent[k, 0].shape[1] == 4
+        assert quiet.transcript.sent[k, 0].shape[1] == 2
+        assert ("A", k) in loud.transcript.draws
+        assert ("A", k) not in quiet.transcript.draws
+    before = quiet.transcript.states[7]
+    for e, (s, _) in enumerate(B.edges):  # x - u, and nothing else
+        assert np.array_equal(quiet.transcript.sent[8, 0][e], (before["x"] - 0.06 * before["y"])[s])
+    assert max(loud.final[0], quiet.final[0]) < 1e-9
+    assert quiet.parameters["A"] == "R"
+    same, one = (played(GT, mechanisms=layer) for layer in ((), "quiet"))  # which has A = R anyhow
+    assert np.array_equal(same.trajectory, one.trajectory)
+
+
+def test_one_vector_is_refused_where_there_are_no_two():
+    refused("has no such weights", "dgd", "quiet", graph=TWO_WAY)
+    refused("must come before it", GT, ("quiet", "random-start"))
+    refused("makes A the same as R", GT, "quiet", A="uniform")
+    assert played(GT, mechanisms="quiet", A="R", iterations=2).parameters["A"] == "R"
+
+
 def test_weights_that_are_not_sampled_stay_public():
     draws = played(GT, C="paper", mechanisms=SCALAR).transcript.draws
     assert draws["C", 7][:3] == ("sender", "me", "unit")

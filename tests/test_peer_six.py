@@ -206,6 +206,12 @@ def test_masks_on_other_costs_begin_at_one_point_and_are_those_of_a_rehearsal(tm
     assert len({rig.xs[i][0].tobytes() for i in range(5)}) == 1
 
 
+def test_one_vector_where_there_were_two_on_nodes(tmp_path):
+    task = core.task_of("private-gradient-tracking", 12, mechanisms=("quiet",), K=2)
+    rig = core.compare(tmp_path, task, **BAD)
+    assert rig.roster.payloads[-1][1][0] == (("float64", 2),)
+
+
 def words_of(rig, edge, exchange, iterations):
     """Every word that crossed an edge."""
     found = []

@@ -217,6 +217,7 @@ class Mechanism:
     needs: Callable[..., str | None] = lambda algorithm, parameters, outside: None  # a reason to refuse, or None
     needs_text: str = "nothing"
     leaks: str = ""
+    weights: Mapping[str, str] = field(default_factory=dict)  # choices of the method's weights that it settles: {"A": "R"}
     overrides: tuple[str, ...] = ()  # the verbs it changes
     allows: tuple[str, ...] = ()  # mechanisms that may change the same ones
     simulated: str = ""  # why only a simulation plays it and real nodes refuse; empty: they play it

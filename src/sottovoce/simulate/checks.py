@@ -131,6 +131,17 @@ def sets_of(method: Algorithm, settled: dict[str, Any], stack: Sequence[Applied]
     return [(owner, name, value) for owner, items in owners for name, value in items if isinstance(value, Ball | Box)]
 
 
+def check_weights(stack: Sequence[Applied], given: dict[str, Any]) -> None:
+    """A weight that a mechanism settles is not asked for otherwise."""
+    for applied in stack:
+        for name, choice in applied.mechanism.weights.items():
+            if name in given and given[name] is not choice and given[name] != choice:
+                raise ParameterError(
+                    f"{applied.mechanism.name} makes {name} the same as {choice}, and {name}={given[name]!r} was asked for; leave "
+                    "one of the two out"
+                )
+
+
 def check_fit(task: Any) -> None:
     """Each mechanism is shown the whole run before it begins."""
     for applied in task.mechanisms:

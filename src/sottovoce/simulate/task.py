@@ -169,6 +169,9 @@ def choose(method: Algorithm, parameters: dict[str, Any], mechanisms: Any) -> tu
     stack = (*own, *applied(mechanisms))
     checks.check_settings(method, settled)
     checks.check_stack(method, stack)
+    checks.check_weights(stack, underscored(parameters))
+    for a in stack:
+        settled |= a.mechanism.weights
     checks.check_used(method, settled)
     return settled, stack
 
