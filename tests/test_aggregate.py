@@ -14,7 +14,8 @@ from sottovoce.errors import ParameterError, Refused
 from sottovoce.layout import co_senders
 from sottovoce.simulate import eager, threads
 from sottovoce.simulate.everynode import EveryNode
-from sottovoce.simulate.onenode import OneNode, Own
+from sottovoce.simulate.onenode import OneNode
+from sottovoce.simulate.own import Own
 from sottovoce.simulate.task import prepare
 from sottovoce.view import truth_of, view_of
 

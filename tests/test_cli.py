@@ -40,6 +40,16 @@ def test_help_fits_the_terminal(call, words):
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("command", ["run", "compare", "audit", "init", "reproduce", "compare-privacy", "solve"])
+def test_the_examples_of_the_help_can_be_copied(call, command):
+    out = call(command, "--help")[1]
+    lines = out[out.index("Example") :].splitlines()[2:]
+    assert max(map(len, lines)) <= 80
+    for before, line in zip([""] + lines, lines, strict=False):
+        starts = line.startswith(f"  sottovoce {command} ")
+        assert not line or starts or (before.endswith(" \\") and line.startswith("      --")), line
+
+
 def test_the_help_of_run_has_every_option_on_one_line_and_ends_with_examples(call):
     _, out, _ = call("run", "--help")
     lines = out.splitlines()
@@ -242,9 +252,36 @@ def test_bad_input_is_refused_and_nothing_is_written(call, tmp_path, words, said
     assert [file.name for file in tmp_path.iterdir()] == ["sick.csv"]
 
 
+@pytest.mark.parametrize("words", [("run", "abc"), ("init", "five", "--problem", "own"), ("run", "ab", "--nothing")])
+def test_what_goes_wrong_is_json_where_json_is_asked_for(call, words):
+    code, out, err = call(*words)
+    assert (code, out) == (2, "")
+    told = call(*words, "--json")
+    assert (told[0], told[2]) == (code, err)
+    assert json.loads(told[1]) == {"schema": 1, "error": err.removeprefix("sottovoce: ").removesuffix("\n")}
+
+
+def test_records_that_are_not_separated_by_commas(call, tmp_path):
+    (tmp_path / "r.csv").write_text("hospital;age;y\nnorth;2;1\n")
+    _, _, err = call("run", "ab", "--problem", "logistic:csv=r.csv,target=y")
+    assert "no column 'y'; it has hospital;age;y; is it separated by ;? It must be by commas" in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_output_that_cannot_be_written_is_said_in_words(more):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "sottovoce", "graphs", *more]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "no space left on device" in done.stderr
+    assert "Errno" not in done.stderr
+
+
 def test_a_run_that_diverges_writes_nothing(call, tmp_path):
     code, out, err = call("run", "ab", "--stepsize", "9", "--save", "kept", "--json")
-    assert (code, out) == (1, "")
+    assert (code, json.loads(out)["error"]) == (1, err.removeprefix("sottovoce: ").removesuffix("\n"))
     assert "advised" in err
     assert not list(tmp_path.iterdir())
 

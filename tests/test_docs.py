@@ -25,6 +25,11 @@ def test_links_between_pages_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_the_readme_lists_every_page_once():
+    table = (ROOT / "README.md").read_text().split("## The documentation")[1]
+    assert sorted(re.findall(r"\]\((docs/[^)#]+\.md)\)", table)) == sorted(f"docs/{page.name}" for page in PAGES[1:])
+
+
 def test_the_generated_pages_are_up_to_date():
     spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "tools" / "generate_docs.py")
     module = importlib.util.module_from_spec(spec)

@@ -213,7 +213,9 @@ def test_adjacency_direction():
 
 
 def test_a_graph_that_fits_in_no_memory_is_refused():
-    for text in ("complete:100000000", "ring:n=100000000", "erdos-renyi:n=100000000,p=0.5"):
+    n = 10**9
+    for text in (f"complete:{n}", f"ring:n={n}", f"star:{n}", f"path:{n}", f"exponential:{n}", f"scattered:{n}",
+                 f"grid:rows={n},columns={n}", f"erdos-renyi:n={n},p=0.5"):  # fmt: skip
         with pytest.raises(GraphError, match="more than the 100,000,000 that fit in memory"):
             graphs.build(text)
 

@@ -305,7 +305,7 @@ def survived(folder, undisturbed, seed):
         folder, roster_of(task, private=PRIVATE), seed, draws=node_draws if system else None, ahead=1 + seed % 4,
         network={"lose": 0.05, "double": 0.05, "end": 0.01},
     )  # fmt: skip
-    final, states = rig.play(fates(seed, 9, 90)), [rig.loops[i].replay.saved.state for i in range(5)]
+    final, states = rig.play(fates(seed, 12, 90)), [rig.loops[i].replay.saved.state for i in range(5)]
     rig.close()
     if name in ("private-gradient-tracking", "ab"):  # a message that was lost, doubled or drawn twice would stay in this sum
         assert np.abs(sum(s.y - s.g for s in states)).max() < 1e-12 * max(np.abs(s.g).max() for s in states)
@@ -612,7 +612,7 @@ def test_a_receiver_with_more_than_was_ever_sent_stops_the_sender(plain):
 
 
 def test_an_old_copy_of_a_store_draws_nothing_anew(tmp_path):
-    """Somebody puts back yesterday's disk: the node finds out when it is asked, and no second message ever arrives."""
+    """Somebody puts back yesterday's disk: its receivers say how far they are before it draws anything or commits a message."""
     rig = Rig(tmp_path, roster_of(task_of("private-gradient-tracking", 30)), 5, draws=node_draws, ahead=1)
     while rig.xs[1].keys() < set(range(8)):
         rig.turn()
@@ -622,12 +622,128 @@ def test_an_old_copy_of_a_store_draws_nothing_anew(tmp_path):
         rig.turn()
     rig.die(1)
     (tmp_path / "1" / "store").write_bytes(copy)
-    for _ in range(200):
-        rig.turn()
-    assert "old copy" in str(rig.loops[1].failure)
+    away = rig.chance.choice([0, 3])  # one of its receivers is not there for a while; the other has more, or both wait
+    rig.die(away)
+    rig.start(1)
+    one, appended = rig.loops[1], rig.passed["append"]
+    with pytest.raises((StoreError, Wait)):
+        one.iterate()
+    rig.start(away)
     with pytest.raises(StoreError, match="old copy"):
-        rig.loops[1]._check()
+        one.iterate()
+    assert not one.replay.journal.answers[one.replay.journal.written :]
+    assert rig.passed["append"] == appended
     assert {len(frames) for frames in rig.received.values()} == {1}
+    rig.close()
+
+
+def test_a_node_that_was_stopped_draws_nothing_before_all_its_receivers_have_spoken(tmp_path):
+    rig = Rig(tmp_path, roster_of(task_of("ab", 10)), 2)
+    while rig.xs[1].keys() < set(range(4)):
+        rig.turn()
+    for me in (1, 3):  # 1 sends to 0, 2 and 3
+        rig.die(me)
+    rig.start(1)
+    with pytest.raises(Wait):
+        rig.loops[1].iterate()
+    assert rig.loops[1]._whom() == [3]
+    rig.start(3)
+    assert rig.loops[1]._silent() == []
+    rig.play()
+    rig.close()
+
+
+def test_what_two_nodes_draw_together_is_never_drawn_again_in_another_run_of_the_roster(tmp_path):
+    """Stores and results are gone and all begin anew: other masks. A node that is stopped and goes on has the same."""
+    roster = roster_of(task_of("ab", 10), private=PRIVATE)
+    draw = lambda rig, me: rig.loops[me].replay.draws.between(np, WORDS, Stream(3), 0, [0], [1], 6, (0,))[0].tobytes()
+    first, second = (Rig(tmp_path / name, roster, draws=node_draws) for name in ("first", "second"))
+    found = []
+    for rig in (first, second):
+        for me in range(5):
+            rig.start(me)
+        found.append(draw(rig, 0))
+        assert draw(rig, 1) == found[-1]
+    assert found[0] != found[1]
+    for me in (0, 1):
+        first.die(me)
+    first.start(0)  # alone: what it knew of its neighbour is on its disk
+    assert draw(first, 0) == found[0]
+    first.close()
+    second.close()
+
+
+def test_a_node_that_begins_a_second_time_is_refused(tmp_path):
+    """Its store is gone; who has met its first start says so, and it draws nothing that the first one drew."""
+    watch = Noted()
+    rig = Rig(tmp_path, roster_of(task_of("ab", 10), private=PRIVATE), 3, draws=node_draws, watch=watch)
+    while rig.xs[1].keys() < set(range(4)):
+        rig.turn()
+    rig.die(1)
+    (tmp_path / "1" / "store").unlink()
+    for me in (0, 2, 3, 4):
+        rig.die(me)
+        rig.start(me)
+    rig.start(1)
+    one = rig.loops[1]
+    assert "second time" in rig.loops[0].met(1, *one.told(0))
+    with pytest.raises(StoreError, match="does not remember sending them"):
+        one.iterate()
+    rig.close()
+
+
+def test_after_a_restart_nothing_is_served_that_nobody_needs(tmp_path):
+    rig = Rig(tmp_path, roster_of(task_of("ab", 40)), 4)
+    while rig.xs[1].keys() < set(range(20)):
+        rig.turn()
+    rig.go_on(1)
+    before = rig.loops[1].protocol
+    kept, needs = before.kept(), before.needs
+    assert min(needs.values()) > 10
+    rig.die(1)
+    rig.start(1)
+    after = rig.loops[1].protocol
+    assert after.kept().keys() >= kept.keys()
+    assert min(after.needs.values()) >= max(needs.values()) - 3
+    assert min(k for k, _ in after.kept()) >= min(after.needs.values())
+    with pytest.raises(MessageRefused, match="said to have"):
+        after.asked(2, rig.loops[2].protocol.frames.ask(1, Question(0, 0, 1)))
+    rig.close()
+
+
+def test_masks_together_only_where_there_is_a_link_to_agree_on_it():
+    masked = (("aggregate-only", ()),)
+    task = task_of("ab", 5, sv.Graph(5, [*DIGRAPH.edges, (2, 1), (0, 3)]), mechanisms=("aggregate-only",))
+    with pytest.raises(ParameterError, match="no link between them"):
+        planned(replace(roster_of(task), mechanisms=masked), cost_of(0))
+    whole = task_of("ab", 5, sv.graphs.complete(5), mechanisms=("aggregate-only",))
+    assert planned(roster_of(whole), cost_of(0)).mechanisms
+
+
+def test_a_run_that_was_begun_is_not_begun_again_without_its_store(tmp_path):
+    used, digest = tmp_path / "used", bytes(32)
+    with Store(tmp_path / "a", KEY, digest, used=used) as place:
+        place.begun()
+    with Store(tmp_path / "a", KEY, digest, used=tmp_path / "none") as place:
+        place.rewrite([[b"record 0"]])
+    with pytest.raises(StoreError, match="begun before and its store is gone"), Store(tmp_path / "b", KEY, digest, used=used):
+        pass
+    with Store(tmp_path / "a", KEY, digest, used=used), Store(tmp_path / "b", KEY, bytes([1]) * 32, used=used) as other:
+        other.begun()
+    assert used.stat().st_mode & 0o777 == 0o600
+    assert used.read_text().split() == [digest.hex(), "01" * 32]
+
+
+def test_a_cost_that_changed_on_the_way_is_refused(tmp_path):
+    roster = roster_of(task_of("ab", 6))
+    rig = Rig(tmp_path, roster, hashed=b"mine")
+    rig.start(0)
+    rig.die(0)
+    rig.start(0)
+    rig.die(0)
+    rig.options["hashed"] = b"another"
+    with pytest.raises(StoreError, match="is not what it was when this run began"):
+        rig.start(0)
     rig.close()
 
 
@@ -943,7 +1059,7 @@ def test_nothing_kept_is_never_begun_twice(tmp_path):
         assert list(place.records()) == []
         assert not place.heavy
     assert sorted(file.name for file in tmp_path.iterdir()) == ["begun", "lock"]
-    with pytest.raises(StoreError, match="make a federation with another run name"), store.MemoryStore(tmp_path, KEY, digest):
+    with pytest.raises(StoreError, match="sottovoce again"), store.MemoryStore(tmp_path, KEY, digest):
         pass
     with store.MemoryStore(tmp_path, KEY, bytes(31) + b"1") as place:  # another run
         place.erase()

@@ -45,6 +45,7 @@ from sottovoce.peer.node import Node
 from sottovoce.peer.node_file import NodeFile
 from sottovoce.peer.rehearsal import rehearse, whole
 from sottovoce.peer.status import Log, Status
+from sottovoce.peer.store import Store
 from sottovoce.tables import toml
 
 ROOT = Path(__file__).parents[1]
@@ -145,16 +146,25 @@ def greeting_of(folder, name, **changed):
 
 def test_a_roster_that_differs_is_refused_with_the_field_named(three):
     shown, roster, who = greeting_of(three, "node-1")
-    assert greeting.trouble(shown, 1, roster, who.authority) is None
+
+    def trouble(*given):
+        with pytest.raises(IdentityError) as refused:
+            greeting.read(*given)
+        return str(refused.value)
+
+    assert greeting.read(shown, 1, roster, who.authority) == (bytes(32), (-1, 0))
     other, *_ = greeting_of(three, "node-1", stepsize=0.06)
-    assert "stepsize: 0.05 here, 0.06 there" in str(greeting.trouble(other, 1, roster, who.authority))
-    assert "of 'node-1'" in str(greeting.trouble(shown, 2, roster, who.authority))
+    assert "stepsize: 0.05 here, 0.06 there" in trouble(other, 1, roster, who.authority)
+    assert "of 'node-1'" in trouble(shown, 2, roster, who.authority)
+    for said in ({"nonce": "01" * 32}, {"has": [3, 0]}):
+        facts = {**json.loads(shown), **said}
+        assert "signature of node-1" in trouble(json.dumps(facts).encode(), 1, roster, who.authority)
     facts = json.loads(shown)
     facts["signature"] = facts["signature"][:-2] + "00"
-    assert "signature of node-1" in str(greeting.trouble(json.dumps(facts).encode(), 1, roster, who.authority))
-    assert "does not show" in str(greeting.trouble(b"\xff{", 1, roster, who.authority))
+    assert "signature of node-1" in trouble(json.dumps(facts).encode(), 1, roster, who.authority)
+    assert "does not show" in trouble(b"\xff{", 1, roster, who.authority)
     reissued = replace(roster, fingerprints=("x", "y", "z"))
-    assert "another certificate" in str(greeting.trouble(shown, 1, reissued, who.authority))
+    assert "another certificate" in trouble(shown, 1, reissued, who.authority)
 
 
 # what Zenoh is told --------------------------------------------------------------------------------------------------
@@ -225,6 +235,11 @@ class Plain:
         self.frames.append(frame)
 
     def ended(self, sender, question): ...
+
+    def told(self, other):
+        return bytes(32), (-1, 0)
+
+    def met(self, other, nonce, has): ...
 
     def refused(self, other, reason):
         self.why.append(reason)
@@ -602,6 +617,35 @@ def test_who_leaves_a_run_in_asynchronous_code_is_not_kept_waiting(tmp_path):
     assert asyncio.run(asyncio.wait_for(some("node-0", 4), nodes.PATIENCE))  # it goes on where it was, alone
 
 
+@pytest.mark.parametrize("when", ["before it begins", "while it waits"])
+def test_a_node_in_asynchronous_code_is_cancelled_at_once(tmp_path, when):
+    """Its neighbour is not up, and this method cannot even be set up without it."""
+    folder, begins, goes_on = tmp_path / "two", threading.Event(), threading.Event()
+    federation(folder, sv.graphs.cycle(2, two_way=True), "admm", problem="rendezvous:d=1", iterations=5)
+    node = Node(folder / "node-1")
+    node._check_alone = lambda: (begins.set(), goes_on.wait())
+
+    async def one():
+        async for _ in node:
+            pass
+
+    async def cancelled():
+        running = asyncio.ensure_future(one())
+        await asyncio.to_thread(begins.wait)
+        if when == "while it waits":
+            goes_on.set()
+            await asyncio.to_thread(until, lambda: node.link is not None and node.link._session is not None)
+        running.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(asyncio.wait_for(cancelled(), 20))
+    assert node._playing is None
+
+
 def test_a_copy_of_a_node_does_not_run_beside_it(tmp_path):
     folder = tmp_path / "two"
     federation(folder, sv.graphs.cycle(2))
@@ -802,6 +846,51 @@ def test_costs_of_a_node_against_their_formulas(tmp_path):
             cost(table, tmp_path, 2)
 
 
+COSTS = {
+    "while it runs": ("def slope(x):\n    if x.any():\n        raise ValueError(f'{7.125} at {x}')\n    return x\n", 3),
+    "when it is read": ("SECRET = 7.125\nraise KeyError(SECRET)\n", 2),
+    "as no Python": ("a = 7.125\nb = 7.125 7.125\n", 2),
+    "as a problem": ("import sottovoce as sv\ndef f(x, _):\n    raise ValueError('7.125')\nslope = sv.Problem(f, [0.0], d=1)", 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("when", COSTS)
+def test_what_a_cost_of_ones_own_raises_is_told_without_its_words(tmp_path, capsys, when):
+    folder, (text, line) = tmp_path / "two", COSTS[when]
+    federation(folder, sv.graphs.cycle(2), problem="own:d=1")
+    module = f"mine_{list(COSTS).index(when)}"
+    for name in ("node-0", "node-1"):
+        (folder / name / f"{module}.py").write_text(text)
+        with (folder / name / "node.toml").open("a") as file:
+            file.write(f'kind = "python"\nentry = "{module}:slope"\n')
+    code, out, err = call(capsys, "up", folder)
+    kind = {"when it is read": "KeyError", "as no Python": "SyntaxError"}.get(when, "ValueError")
+    assert code == 1
+    assert re.search(rf"the cost of node-[01] raised {kind} in {module}\.py line {line};", err)
+    assert "7.125" not in out + err + "".join(file.read_text() for file in folder.rglob("node.log"))
+    assert "Traceback" not in err
+
+
+def test_a_cost_or_records_that_changed_on_the_way_are_refused(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), problem="least-squares:d=2,records=10", iterations=5)
+    running = Node(folder / "node-0").run()
+    next(running)
+    running.close()
+    file, records = folder / "node-0" / "node.toml", folder / "node-0" / "records.csv"
+    was = file.read_text(), records.read_bytes()
+    file.write_text(was[0].replace("l2 = ", "l2 = 1"))
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"is not what it was when this run began"):
+            next(Node(folder / "node-0").run())
+        file.write_text(was[0])
+        records.write_bytes(was[1].rstrip().rpartition(b"\n")[0] + b"\n")
+    records.write_bytes(was[1])
+    running = Node(folder / "node-0").run()
+    assert next(running)[0] == 0
+    running.close()
+
+
 def test_check_says_what_is_in_order_and_what_is_not(tmp_path, capsys):
     folder = tmp_path / "two"
     federation(folder, sv.graphs.cycle(2), iterations=10)
@@ -838,6 +927,57 @@ def test_up_and_the_messages_of_the_commands(tmp_path, capsys):
     code, _, err = call(capsys, "node", folder / "node-0")
     assert code == 2
     assert "has ended" in err
+    code, out, _ = call(capsys, "up", folder)
+    assert code == 0
+    assert "ended earlier, and nothing was run now" in " ".join(out.split())
+    assert " iterations in " not in out
+
+
+def test_a_run_is_not_begun_a_second_time_and_another_one_of_the_same_nodes_is(tmp_path, capsys):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2, two_way=True), "private-sum", {}, "rendezvous:d=2", iterations=4)
+    facts = Federation.read(folder / "federation.toml")
+    assert call(capsys, "up", folder, "--json")[0] == 0
+    for name in facts.names:
+        shutil.rmtree(folder / name / "store")
+        shutil.rmtree(folder / name / "result")
+        assert (folder / name / "used").stat().st_mode & 0o777 == 0o600
+    code, _, err = call(capsys, "up", folder)
+    assert code == 1
+    assert "this run was begun before and its store is gone" in err
+    assert not (folder / "node-0" / "result" / "result.toml").exists()
+    code, out, _ = call(capsys, "again", folder)
+    assert code == 0
+    assert "what the run before left here is put aside" in " ".join(out.split())
+    now = Federation.read(folder / "federation.toml")
+    assert replace(now, run=facts.run, public=facts.public) == facts
+    assert now.run != facts.run
+    assert now.public != facts.public
+    code, out, _ = call(capsys, "up", folder, "--json")
+    assert code == 0
+    assert np.abs(np.array(json.loads(out)["x"]) - whole(folder)[1].values.sum(0)).max() < 1e-9
+    assert call(capsys, "again", folder)[0] == 0  # results that are there are put aside
+    assert (folder / "node-0" / f"result-{now.run}" / "result.toml").is_file()
+    running = Node(folder / "node-0").run()
+    next(running)
+    assert "stop that one first" in call(capsys, "again", folder)[2]
+    running.close()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_up_that_is_stopped_ends_its_nodes_and_says_how_to_go_on(tmp_path, how):
+    folder = tmp_path / "two"
+    facts = federation(folder, sv.graphs.cycle(2), iterations=10**6)
+    command = [sys.executable, "-m", "sottovoce", "up", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert until(lambda: all((folder / name / "store" / "store").exists() for name in facts.names))
+        process.send_signal(how)
+        _, said = process.communicate(timeout=nodes.PATIENCE)
+    assert process.returncode == 130
+    assert f"sottovoce up {folder} goes on from there" in said
+    for name in facts.names:  # nobody holds the folder any more
+        with Store(folder / name / "store", bytes(32), facts.roster.digest):
+            pass
 
 
 def test_the_walk_through_of_the_documentation(tmp_path):
@@ -874,7 +1014,7 @@ def test_nothing_of_a_deployment_takes_a_seed():
         assert "seed" not in inspect.signature(what).parameters
 
 
-@pytest.mark.parametrize("command", ["init", "node", "up", "check"])
+@pytest.mark.parametrize("command", ["init", "again", "node", "up", "check"])
 def test_no_command_of_a_deployment_takes_a_seed(capsys, command):
     assert main([command, "--help"]) == 0
     assert "--seed" not in capsys.readouterr().out

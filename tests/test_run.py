@@ -356,6 +356,30 @@ def test_the_bar_shows_in_a_terminal(capfd, monkeypatch):
         assert watch.progress.tasks[0].completed == 5
 
 
+def test_an_audit_shows_how_far_it_has_come_one_bar_at_a_time(monkeypatch):
+    shown, told = [], []
+
+    class Watched(Bar):
+        def __call__(self, done):
+            super().__call__(done)
+            shown.append(self.progress is not None)
+            told.append((self.what, done, self.total))
+
+    monkeypatch.setattr("sottovoce.progress.PATIENCE", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    for room in ("auditing", "advice"):
+        monkeypatch.setattr(f"sottovoce.{room}.Bar", Watched)
+    with Bar("around it", 1) as around:
+        around(0)
+        sv.audit("ab", PROBLEM, GRAPH, iterations=10, stepsize=0.05, at_most=1, advise=False)
+        assert told == [("audit: who looks", i, 5) for i in range(1, 6)]
+        assert not any(shown)
+    sv.audit("ab", PROBLEM, GRAPH, iterations=10, stepsize=0.05, curious=[{1}], victims=[0])
+    assert told[-1][:2] == ("audit: what would help", told[-1][2])
+    assert any(shown)
+    assert not Bar.showing
+
+
 def test_no_stderr_at_all(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     assert play(iterations=2).iterations == 2

@@ -15,6 +15,7 @@ from .auditor.report import Report
 from .auditor.verdict import Verdict
 from .errors import SottovoceError
 from .graph import Graph
+from .progress import Bar
 from .registry import algorithm
 
 WORST = ("READ", "READ UP TO", "NARROWED")
@@ -38,19 +39,22 @@ def advice_for(
     """For the worst verdict on each asset, the least change that lifts it; what none of them lifts is said too."""
     if not isinstance(graph, Graph):
         return ()
-    said, labels = [], (*graph.labels, *(f"helper {h}" for h in range(algorithm(method).helpers)))
-    for verdict in _one_of_each(report):
-        whom, who = node_name(verdict.node, labels), adversary_name(verdict.adversary, labels)
-        what = f"{verdict.asset} of {whom} against {who}"
-        tried = []
-        for proposal in _proposals(verdict, graph, played, bool(algorithm(method).opens)):
-            now = _again(proposal, verdict, audit, method, problem, graph, played)
-            if now is not None and now.protection > verdict.protection:
-                said.append(f"{what}: {proposal.text} turns {verdict.verdict} into {now.verdict}")
-                break
-            tried.append(proposal.text)
-        else:
-            said.append(f"{what} stays {verdict.verdict}: {'; '.join(tried) or 'nothing that could be tried fits'}")
+    labels = (*graph.labels, *(f"helper {h}" for h in range(algorithm(method).helpers)))
+    said, worst = [], list(_one_of_each(report))
+    with Bar("audit: what would help", len(worst)) as watch:
+        for done, verdict in enumerate(worst, 1):
+            whom, who = node_name(verdict.node, labels), adversary_name(verdict.adversary, labels)
+            what = f"{verdict.asset} of {whom} against {who}"
+            tried = []
+            for proposal in _proposals(verdict, graph, played, bool(algorithm(method).opens)):
+                now = _again(proposal, verdict, audit, method, problem, graph, played)
+                if now is not None and now.protection > verdict.protection:
+                    said.append(f"{what}: {proposal.text} turns {verdict.verdict} into {now.verdict}")
+                    break
+                tried.append(proposal.text)
+            else:
+                said.append(f"{what} stays {verdict.verdict}: {'; '.join(tried) or 'nothing that could be tried fits'}")
+            watch(done)
     return tuple(said)
 
 

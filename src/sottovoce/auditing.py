@@ -25,6 +25,7 @@ from .auditor.witness_files import write
 from .errors import ParameterError
 from .graph import Graph
 from .problem import Problem
+from .progress import Bar
 from .registry import Algorithm, algorithm
 from .run import run, usual
 from .sequence import as_graph
@@ -93,7 +94,11 @@ def audit_transcript(
     adversaries: list[Adversary] = [*groups, *[WIRE] * wiretap]
     found = Witnesses(transcript)
     judge = Judge(functools.cache(lambda who: _view(transcript, who, told)), truth, graph, watched, found.evidence)
-    verdicts = tuple(v for adversary in adversaries for v in judge.verdicts(adversary))
+    verdicts: tuple[Verdict, ...] = ()
+    with Bar("audit: who looks", len(adversaries)) as watch:
+        for done, adversary in enumerate(adversaries, 1):
+            verdicts += tuple(judge.verdicts(adversary))
+            watch(done)
     if worlds is not None:
         _write_worlds(found, verdicts, Path(worlds))
     return Report(

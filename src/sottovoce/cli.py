@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from .cli_options import (
     Setting,
     Solving,
 )
-from .errors import InputError, SottovoceError
+from .errors import InputError, SottovoceError, Stopped
 from .leaving import leave
 from .version import __version__
 
@@ -37,7 +38,8 @@ EXAMPLES = """Examples:
 """
 COMPARED = """Example:
 
-  sottovoce compare private-gradient-tracking:K=3 ab add-opt --runs 20 --plot figure.pdf
+  sottovoce compare private-gradient-tracking:K=3 ab add-opt \\
+      --runs 20 --plot figure.pdf
 """
 AUDITED = """Examples:
 
@@ -60,13 +62,15 @@ REPRODUCED = """Examples:
 PROTECTED = """Examples:
 
   sottovoce compare-privacy --problem estimation:d=2 --bound 4,8
-  sottovoce compare-privacy --problem logistic:csv=records.csv,target=y --graph complete:n=6 --bound 8 --html page.html
+  sottovoce compare-privacy --graph complete:n=6 --bound 8 --html page.html \\
+      --problem logistic:csv=records.csv,target=y
 """
 
 SOLVED = """Examples:
 
   sottovoce solve --problem least-squares:d=4 --graph complete:n=5
-  sottovoce solve --problem logistic:csv=records.csv,target=y,site=hospital --graph complete:n=6 --html audit.html
+  sottovoce solve --graph complete:n=6 --html audit.html \\
+      --problem logistic:csv=records.csv,target=y,site=hospital
 """
 
 app = App(
@@ -213,6 +217,22 @@ def init(folder: str, /, *, founding: Founding = FOUNDING) -> int:
 
 
 @app.command
+def again(folder: str, /, *, json: Json = False) -> int:
+    """Another run of the same nodes, after the data have changed.
+
+    Parameters
+    ----------
+    folder
+        As init made it; it gets a new run name, and what the last run left is put aside.
+    """
+    from . import cli_nodes as nodes
+    from .cli_views import show
+
+    show(nodes.again(folder), nodes.show_again, json)
+    return 0
+
+
+@app.command
 def check(file: str = "node.toml", /, *, patience: float = 3.0, json: Json = False) -> int:
     """Say whether a node is ready: certificate, peers, graph, roster.
 
@@ -245,11 +265,7 @@ def node(file: str = "node.toml", /, *, deadline: float | None = None, json: Jso
     from . import cli_nodes as nodes
     from .cli_views import show
 
-    try:
-        facts = nodes.node(file, deadline, json)
-    except nodes.Stopped as error:
-        return _fail(str(error), 130)
-    show(facts, nodes.show_node, json)
+    show(nodes.node(file, deadline, json), nodes.show_node, json)
     return 0
 
 
@@ -326,7 +342,7 @@ def reproduce(*names: str, quick: Flag = False, out: str = "out", list: Flag = F
     names
         Figures by number or name, and claims; all if none.
     quick
-        Less of everything: minutes, not a quarter of an hour.
+        Less of everything: under three minutes, not about ten.
     out
         The folder for pictures, data and claims.md.
     list
@@ -361,32 +377,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ended(arguments: list[str]) -> int:
+    """The exit code of a command, what went wrong told."""
+    code, wrong = 1, ""
     try:
-        code = _guarded(partial(app, arguments, exit_on_error=False, print_error=False))
+        code, wrong = _guarded(partial(app, arguments, exit_on_error=False, print_error=False))
+        if wrong:
+            print(f"sottovoce: {wrong}", file=sys.stderr)
+        if wrong and "--json" in arguments:
+            print(json_module.dumps({"schema": 1, "error": wrong}, ensure_ascii=False))
         sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # the reader has enough (| head); what is left has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except BrokenPipeError:  # the reader has enough (| head)
+        return _mute(1)
+    except OSError as error:
+        if not wrong:
+            print(f"sottovoce: the output could not be written: {_plainly(error)}", file=sys.stderr)
+        return _mute(code or 1)
+    return code
 
 
-def _guarded(work: Callable[[], Any]) -> int:
+def _guarded(work: Callable[[], Any]) -> tuple[int, str]:
+    """The exit code of a command, and what went wrong."""
     try:
-        return work() or 0
+        return work() or 0, ""
     except CycloptsError as error:
-        return _fail(f"{error} (see: sottovoce --help)", 2)
+        return 2, f"{error} (see: sottovoce --help)"
     except InputError as error:
-        return _fail(str(error), 2)
+        return 2, str(error)
+    except Stopped as error:
+        return 130, str(error)
     except SottovoceError as error:
-        return _fail(str(error), 1)
+        return 1, str(error)
     except KeyboardInterrupt:
-        return _fail("stopped", 130)
+        return 130, "stopped"
     except BrokenPipeError:
         raise
-    except (OSError, MemoryError) as error:
-        return _fail(f"{error}" or "out of memory; fewer runs or a larger --every would need less", 1)
+    except OSError as error:
+        return 1, _plainly(error)
+    except MemoryError as error:
+        return 1, f"{error}" or "out of memory; fewer runs or a larger --every would need less"
 
 
-def _fail(message: str, code: int) -> int:
-    print(f"sottovoce: {message}", file=sys.stderr)
+def _plainly(error: OSError) -> str:
+    """What the system says, without its numbers."""
+    said = error.strerror or str(error)
+    return said[:1].lower() + said[1:] + (f": {error.filename}" if error.filename else "")
+
+
+def _mute(code: int) -> int:
+    """What is left to be written has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import InputError, ParameterError, RunError
+from .errors import InputError, ParameterError, Stopped
 from .registry import mechanism
 
 if TYPE_CHECKING:
@@ -45,6 +45,14 @@ def init(folder: str, founding: Founding) -> dict[str, Any]:
     })  # fmt: skip
 
 
+def again(folder: str) -> dict[str, Any]:
+    """Another run of the same nodes."""
+    from .peer.again import again
+
+    federation = again(folder)
+    return {"schema": SCHEMA, "folder": folder, "run": federation.run, "nodes": list(federation.names)}
+
+
 def _pair(text: str) -> tuple[str, str]:
     name, equals, address = (part.strip() for part in text.partition("="))
     if not (name and equals and address):
@@ -62,19 +70,14 @@ def check(file: str, patience: float) -> dict[str, Any]:
 
 def node(file: str, deadline: float | None, quiet: bool) -> dict[str, Any]:
     """Run one node to its end, with a live table; whoever stops it loses nothing."""
-    import signal
     import time
 
     from .peer.node import Node
 
     one, began, x = Node(file, deadline=deadline), time.perf_counter(), None
     if one.over:
-        raise InputError(f"this run has ended, and its result is in {one.result}; another run needs a new federation")
-
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupted)
+        raise InputError(f"this run has ended, and its result is in {one.result}; for another one say `sottovoce again`")
+    _mind_sigterm()
     try:
         with _Live(lambda: _status([one.status.facts()]), quiet):
             for _, now in one.run():
@@ -84,8 +87,16 @@ def node(file: str, deadline: float | None, quiet: bool) -> dict[str, Any]:
     return _ended(one, x, time.perf_counter() - began)
 
 
-class Stopped(RunError):
-    """Stopped by hand."""
+def _mind_sigterm() -> None:
+    """SIGTERM is as good as ctrl-c."""
+    import signal
+    import threading
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, interrupted)
 
 
 def _ended(one: Node, x: Any, seconds: float) -> dict[str, Any]:
@@ -104,8 +115,13 @@ def up(folder: str, quiet: bool) -> dict[str, Any]:
     from .peer.crew import up
 
     rows: list[Facts] = []
-    with _Live(lambda: _status(rows), quiet):
-        return plain({"schema": SCHEMA, **up(folder, lambda crew: rows.__setitem__(slice(None), crew.rows()))})
+    _mind_sigterm()
+    try:
+        with _Live(lambda: _status(rows), quiet):
+            facts = up(folder, lambda crew: rows.__setitem__(slice(None), crew.rows()))
+    except KeyboardInterrupt:
+        raise Stopped(f"stopped, all nodes; sottovoce up {folder} goes on from there") from None
+    return plain({"schema": SCHEMA, **facts})
 
 
 def rehearse(folder: str, seed: int, runs: int, save: str | None) -> dict[str, Any]:
@@ -203,6 +219,16 @@ def _next(facts: Facts) -> list[str]:
     ]
 
 
+def show_again(console: Console, facts: Facts) -> None:
+    """What is new, and what to do with it."""
+    console.print(
+        f"{facts['folder']}: run {facts['run']} of the same {len(facts['nodes'])} nodes; "
+        "what the run before left here is put aside\n"
+        f"Give every node the new federation.toml. Here: sottovoce up {facts['folder']} to run all on this machine",
+        markup=False,
+    )
+
+
 def show_check(console: Console, facts: Facts) -> None:
     """A line each."""
     from .cli_views import plain_table
@@ -225,7 +251,14 @@ def show_node(console: Console, facts: Facts) -> None:
 
 def show_up(console: Console, facts: Facts) -> None:
     """The end of all."""
-    console.print(f"{facts['nodes']} nodes, {facts['iterations']:,} iterations in {facts['seconds']:.1f} s", markup=False)
+    if facts["earlier"]:
+        console.print(
+            f"Run {facts['run']} ended earlier, and nothing was run now: this is its result. "
+            "For another run of the same nodes, with other data perhaps, say sottovoce again",
+            markup=False,
+        )
+    else:
+        console.print(f"{facts['nodes']} nodes, {facts['iterations']:,} iterations in {facts['seconds']:.1f} s", markup=False)
     console.print(f"x = {facts['x']}, the nodes apart by {facts['apart']:.1e}", markup=False)
 
 

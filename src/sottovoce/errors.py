@@ -15,7 +15,8 @@
         ├── InvariantBroken              the sum over all nodes is no longer what it must be
         ├── MessageRefused               what a neighbour sent is not what was agreed
         ├── StoreError                   what a node keeps on its disk cannot be read, or not be written
-        └── Ended                        an operator has ended the run of real nodes; it can be resumed
+        ├── Ended                        an operator has ended the run of real nodes; it can be resumed
+        └── Stopped                      nodes were stopped by hand; the same command goes on
 
 Every message says what was expected, what came and what to do.
 """
@@ -108,3 +109,7 @@ class StoreError(RunError):
 
 class Ended(RunError):
     """An operator has ended the run of real nodes, by a deadline; what is on the disks can be resumed."""
+
+
+class Stopped(RunError):
+    """Nodes were stopped by hand; what they need to go on is on their disks."""

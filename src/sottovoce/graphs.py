@@ -34,7 +34,7 @@ def ring(n: int, hops: tuple[int, ...] = (1, 2), two_way: bool = False) -> Graph
     hops = tuple(_at_least("a hop", h, 1) for h in hops)
     if not hops or max(hops) >= n or len(set(hops)) < len(hops):
         raise GraphError(f"hops are different whole numbers from 1 to n-1 = {n - 1}; got {hops}")
-    _bearable(n * len(hops) * (1 + two_way), "take fewer nodes")
+    _bearable(n * len(hops) * (1 + two_way))
     sender = np.repeat(np.arange(n), len(hops))
     return _graph(n, sender, (sender + np.tile(hops, n)) % n, two_way)
 
@@ -49,19 +49,22 @@ def complete(n: int) -> Graph:
 
 def star(n: int) -> Graph:
     """Two-way between node 0, the hub, and every other node."""
-    leaves = np.arange(1, _at_least("n", n, 1))
+    _bearable(2 * _at_least("n", n, 1))
+    leaves = np.arange(1, n)
     return _graph(n, np.zeros_like(leaves), leaves, two_way=True)
 
 
 def path(n: int) -> Graph:
     """Two-way between i and i + 1, in a line."""
-    nodes = np.arange(_at_least("n", n, 1))
+    _bearable(2 * _at_least("n", n, 1))
+    nodes = np.arange(n)
     return _graph(n, nodes[:-1], nodes[1:], two_way=True)
 
 
 def grid(rows: int, columns: int) -> Graph:
     """Two-way between neighbours in a rectangle; the node in row r and column c is r * columns + c."""
     rows, columns = _at_least("rows", rows, 1), _at_least("columns", columns, 1)
+    _bearable(4 * rows * columns)
     nodes = np.arange(rows * columns).reshape(rows, columns)
     sender = np.concatenate((nodes[:, :-1].ravel(), nodes[:-1].ravel()))
     receiver = np.concatenate((nodes[:, 1:].ravel(), nodes[1:].ravel()))
@@ -112,6 +115,7 @@ def scattered(n: int, degree: int = 8, seed: int = 0) -> Graph:
     others = n - 2  # neither itself nor i + 1
     if degree > others:
         raise GraphError(f"degree is at most n - 2 = {others}, the nodes other than i and i + 1; got {degree}")
+    _bearable(n * (degree + 1))
     rng = np.random.default_rng(_at_least("seed", seed, 0))
     chosen = np.empty((n, degree), dtype=np.int64)
     for s, top in enumerate(range(others - degree, others)):  # Floyd's sampling: distinct without trying again
@@ -258,7 +262,7 @@ def _at_least(what: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def _bearable(edges: int, instead: str) -> None:
+def _bearable(edges: int, instead: str = "take fewer nodes") -> None:
     if edges > MOST:
         raise GraphError(f"this graph would have {edges:,} edges, more than the {MOST:,} that fit in memory; {instead}")
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 PATIENCE = 2.0  # seconds before anything is shown
 
 
 class Bar:
-    """`with Bar("what", total) as watch: watch(done)`."""
+    """`with Bar("what", total) as watch: watch(done)`. One at a time: what begins inside another's is not shown."""
+
+    showing: ClassVar[bool] = False
 
     def __init__(self, what: str, total: int):
         self.what, self.total, self.began = what, total, time.monotonic()
@@ -25,15 +27,19 @@ class Bar:
         if not self.shown or (self.progress is None and time.monotonic() - self.began < PATIENCE):
             return
         if self.progress is None:
+            if Bar.showing:
+                return
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
             self.progress.start()
+            Bar.showing = True
             self.task = self.progress.add_task(self.what, total=self.total)
         self.progress.update(self.task, completed=done)
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.progress is not None:
             self.progress.stop()
+            Bar.showing = False

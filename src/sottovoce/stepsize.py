@@ -99,7 +99,7 @@ def advise(task: Task, seed: int | None = None, runs: Any = None) -> Advice:
     exact = _by_radius(Linearised(_with_means(task)), beta, f"spectral radius, {kind}")
     if not fresh:
         return exact
-    assert exact.largest is not None  # the mean matrix is up to twice too hopeful
+    assert exact.largest is not None  # weights that change can need half the step that would do for their mean
     how = f"half of what the mean weights allow, {kind}"
     return Advice(min(exact.good, 0.4 * exact.largest), exact.largest / 2, exact.rate, how)
 

@@ -32,7 +32,7 @@ def write_toml(file: Path, tree: Mapping[str, Any]) -> None:
     """Write a tree to a file that only its owner can read, whole or not at all."""
     new = file.with_suffix(file.suffix + ".new")
     new.unlink(missing_ok=True)
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
         out.write(toml(tree))
     new.replace(file)
 

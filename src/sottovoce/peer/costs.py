@@ -13,7 +13,9 @@ target unless given), `intercept = true` adds a last coordinate, and `l2 = 0.1` 
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,6 +26,7 @@ import numpy as np
 from ..errors import ParameterError, ProblemError, UnknownName
 from ..problem import Problem
 from ..problem_data import numbers
+from .guard import guarded
 
 RECORDS = {"csv": None, "target": None, "features": None, "intercept": False, "l2": 0.0}
 TABLE: dict[str, dict[str, Any]] = {  # kind: what it takes, None where it must be given
@@ -37,7 +40,7 @@ TABLE: dict[str, dict[str, Any]] = {  # kind: what it takes, None where it must 
 OPTIONAL = ("features",)
 
 
-def cost(table: Mapping[str, Any], folder: Path, d: int) -> Problem:
+def cost(table: Mapping[str, Any], folder: Path, d: int, whose: str = "this node") -> Problem:
     """The problem of one node that a `[cost]` table describes; files are looked for beside it."""
     kind = str(table.get("kind", ""))
     if kind not in TABLE:
@@ -49,40 +52,53 @@ def cost(table: Mapping[str, Any], folder: Path, d: int) -> Problem:
     missing = [name for name, default in known.items() if default is None and name not in given and name not in OPTIONAL]
     if missing:
         raise ParameterError(f"[cost] of kind {kind} needs {' and '.join(missing)}")
-    found = MAKERS[kind]({**known, **given}, folder, d)
+    found = guarded(lambda: MAKERS[kind]({**known, **given}, folder, d, whose), whose)
     if found.n != 1 or found.d != d:
         raise ProblemError(f"[cost]: the federation's x has {d} numbers, and this cost is of {found.d}")
     return found
 
 
-def _rendezvous(given: Mapping[str, Any], folder: Path, d: int) -> Problem:
+def hashed(table: Mapping[str, Any], folder: Path) -> bytes:
+    """What a cost is made of, as a hash: its table, and the file of records or the module that it names (not what that imports)."""
+    made = hashlib.sha256(json.dumps(table, sort_keys=True, default=str).encode())
+    files = [folder / str(table["csv"])] if "csv" in table else []
+    if "entry" in table:
+        module = str(table["entry"]).partition(":")[0]
+        beside = (folder / module.replace(".", "/")).with_suffix(".py")
+        files += [beside if beside.is_file() else Path(getattr(sys.modules.get(module), "__file__", None) or beside)]
+    for file in files:
+        made.update(hashlib.sha256(file.read_bytes() if file.is_file() else b"").digest())
+    return made.digest()
+
+
+def _rendezvous(given: Mapping[str, Any], folder: Path, d: int, whose: str) -> Problem:
     from ..problems import rendezvous
 
     return rendezvous(numbers("[cost] point", given["point"], 1)[None])
 
 
-def _estimation(given: Mapping[str, Any], folder: Path, d: int) -> Problem:
+def _estimation(given: Mapping[str, Any], folder: Path, d: int, whose: str) -> Problem:
     from ..problems import estimation
 
     Q, z = numbers("[cost] Q", given["Q"], 2), numbers("[cost] z", given["z"], 1)
     return estimation(Q=Q[None], z=z[None], sigma=given["sigma"])
 
 
-def _least_squares(given: Mapping[str, Any], folder: Path, d: int) -> Problem:
+def _least_squares(given: Mapping[str, Any], folder: Path, d: int, whose: str) -> Problem:
     from ..problems import least_squares
 
     X, y = _records(given, folder)
     return least_squares(X, y, 1, l2=given["l2"], intercept=given["intercept"])
 
 
-def _huber(given: Mapping[str, Any], folder: Path, d: int) -> Problem:
+def _huber(given: Mapping[str, Any], folder: Path, d: int, whose: str) -> Problem:
     from ..problems import huber
 
     X, y = _records(given, folder)
     return huber(X, y, 1, delta=given["delta"], l2=given["l2"], intercept=given["intercept"])
 
 
-def _logistic(given: Mapping[str, Any], folder: Path, d: int) -> Problem:
+def _logistic(given: Mapping[str, Any], folder: Path, d: int, whose: str) -> Problem:
     """One site may hold one label only, so which of them counts as +1 is said and not found."""
     from ..problems.logit import Logistic
     from ..problems.records import share
@@ -96,7 +112,7 @@ def _logistic(given: Mapping[str, Any], folder: Path, d: int) -> Problem:
     return Problem.of(Logistic(), (*shares.padded(), shares.penalty), shares.X[0].shape[1])
 
 
-def _python(given: Mapping[str, Any], folder: Path, d: int) -> Problem:
+def _python(given: Mapping[str, Any], folder: Path, d: int, whose: str) -> Problem:
     module, _, name = str(given["entry"]).partition(":")
     if not (module and name):
         raise ParameterError(f'[cost] entry is "module:function", got {given["entry"]!r}')
@@ -110,7 +126,7 @@ def _python(given: Mapping[str, Any], folder: Path, d: int) -> Problem:
         raise ProblemError(f"[cost]: the module {module!r} has no {name!r}") from None
     if isinstance(found, Problem):
         return found
-    return Problem(gradient=lambda x, _: found(x), data=[0.0], d=d)
+    return Problem(gradient=lambda x, _: guarded(lambda: found(x), whose), data=[0.0], d=d)
 
 
 def _records(given: Mapping[str, Any], folder: Path, words: bool = False) -> tuple[np.ndarray, list[Any]]:
@@ -125,7 +141,7 @@ def _records(given: Mapping[str, Any], folder: Path, words: bool = False) -> tup
     return np.asarray(X, dtype=float), y
 
 
-MAKERS: dict[str, Callable[[Mapping[str, Any], Path, int], Problem]] = {
+MAKERS: dict[str, Callable[[Mapping[str, Any], Path, int, str], Problem]] = {
     "rendezvous": _rendezvous, "estimation": _estimation, "least-squares": _least_squares, "logistic": _logistic,
     "huber": _huber, "python": _python,
 }  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import RunError
 from .federation import FILE, Federation
-from .node import RESULT
+from .node import RESULT, is_over
 from .node_file import NodeFile
 
 POLL, PATIENCE = 0.05, 10  # seconds between two looks, and until a process that will not stop is killed
@@ -111,15 +111,17 @@ class Crew:
 
 
 def up(folder: str | Path, each: Callable[[Crew], None] = lambda crew: None) -> dict[str, Any]:
-    """Run all nodes of a folder as processes of this machine, and say what came."""
+    """Run all nodes of a folder as processes of this machine, and say what came; where the run has ended earlier, nothing runs."""
     began = time.perf_counter()
     with Crew(folder) as crew:
-        for name in crew.federation.names:
+        digest = crew.federation.roster.digest
+        earlier = all(is_over(file, digest) for file in crew.files.values())
+        for name in () if earlier else crew.federation.names:
             crew.start(name)
         crew.watch(each)
         x = crew.answers()
         return {
-            "run": crew.federation.run, "nodes": len(x), "iterations": crew.federation.iterations, "x": x[0],
+            "run": crew.federation.run, "earlier": earlier, "nodes": len(x), "iterations": crew.federation.iterations, "x": x[0],
             "apart": float(np.abs(x - x[0]).max()), "seconds": time.perf_counter() - began,
             "results": [str(crew.files[name].result / RESULT) for name in crew.federation.names],
         }  # fmt: skip

@@ -2,8 +2,8 @@
 
     what it keeps to itself           the operating system, anew each time
     what both ends of an edge know    a stream of AES-256 in counter mode; the key by HKDF-SHA256 from the X25519 secret of the
-                                      two nodes and the roster's hash (hence the run), one key for each edge and stream; the
-                                      counter begins with the iteration
+                                      two nodes, the roster's hash (hence the run) and the nonces with which both began it
+                                      (see starts.py), one key for each edge and stream; the counter begins with the iteration
     what everybody knows              the public seed of the roster
 
 A stream is read as the simulation's generator is: four 32-bit words for each coordinate, turned into numbers by exact tables,
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ class NodeDraws:
     def __init__(self, me: int, private: bytes, keys: tuple[bytes, ...], digest: bytes, seed: int):
         self._me, self._keys, self._digest = me, keys, digest
         self._private = private
+        self.start: Callable[[int], bytes] = lambda node: b""  # the nonce with which a node began the run; the loop knows them
         self._mine, self._all = OsDraws(), CounterDraws(seed)
         self.four, self.common = self._mine.four, self._all.common
         once = functools.lru_cache(maxsize=4096)  # the key of an edge and a stream is worked out once
@@ -76,18 +78,19 @@ class NodeDraws:
         if self._me not in edge:
             raise ParameterError(f"node {self._me} cannot know what nodes {edge[0]} and {edge[1]} draw together")
         other = edge[0] if edge[1] == self._me else edge[1]
-        return self._derived(b"sottovoce between", self._secret(other), edge, stream)
+        starts = b"".join(map(self.start, sorted(edge)))
+        return self._derived(b"sottovoce between", self._secret(other), edge, stream, starts)
 
     def _own_key(self, edge: tuple[int, int], stream: Stream) -> bytes:
         return self._derived(b"sottovoce alone", self._private, edge, stream)
 
-    def _derived(self, purpose: bytes, secret: bytes, edge: tuple[int, int], stream: Stream) -> bytes:
+    def _derived(self, purpose: bytes, secret: bytes, edge: tuple[int, int], stream: Stream, starts: bytes = b"") -> bytes:
         try:
             from cryptography.hazmat.primitives.hashes import SHA256
             from cryptography.hazmat.primitives.kdf.hkdf import HKDF
         except ImportError:
             raise NotInstalled("a node", "node") from None
-        label = purpose + b"\0" + b"".join(number.to_bytes(8, "big") for number in (*edge, *stream))
+        label = purpose + b"\0" + b"".join(number.to_bytes(8, "big") for number in (*edge, *stream)) + starts
         return HKDF(SHA256(), 32, self._digest, label).derive(secret)
 
     def _secret(self, other: int) -> bytes:

@@ -35,6 +35,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from .frame import Place
+
 
 class Handler(Protocol):
     """What a link calls: the loop. Each call returns soon."""
@@ -45,6 +47,14 @@ class Handler(Protocol):
 
     def came(self, sender: int, frame: bytes) -> None:
         """An in-neighbour's answer."""
+        ...
+
+    def told(self, other: int) -> tuple[bytes, Place]:
+        """What a neighbour hears when it is greeted: the nonce of my start, and behind which place I have nothing of it."""
+        ...
+
+    def met(self, other: int, nonce: bytes, has: Place) -> str | None:
+        """The same of a neighbour, proven to be its own; why it is refused, if it is. Nothing else of it comes before this."""
         ...
 
     def ended(self, sender: int, question: bytes) -> None:

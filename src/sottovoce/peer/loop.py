@@ -22,16 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Ended, MessageRefused, RunError
+from ..errors import Ended, MessageRefused, RunError, StoreError
 from ..problem import Problem
 from .draws import NodeDraws
 from .frame import MOVING, Frames, Place
 from .link import Link
 from .plan import classes, planned
 from .protocol import Answer, Ask, Protocol
-from .records import end, leave, put_together, record, whole
+from .records import end, leave, put_together, record, start, whole
 from .replay import Replay, Wait
 from .roster import Roster
+from .starts import Starts
 from .store import Store
 
 Array = np.ndarray
@@ -59,14 +60,18 @@ class Loop:
     def __init__(
         self, roster: Roster, me: int, cost: Problem, store: Store, link: Link, draws: NodeDraws | Any, *, x0: Array | None = None,
         watch: Watch | None = None, deadline: float | None = None, ahead: int | None = None, patient: bool = True,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.monotonic, hashed: bytes = b"",
     ):  # fmt: skip
         """`deadline`: after so many seconds the run is ended for all, to be resumed. `patient`: a step waits where it is; otherwise
-        it is played again. `ahead`: how many iterations a question asks for."""
+        it is played again. `ahead`: how many iterations a question asks for. `hashed`: what the cost is, as a hash;
+        it stays the same all through a run."""
         self.roster, self.me, self.store, self.link = roster, me, store, link
         self.watch, self.patient, self.clock = watch or Watch(), patient, clock
         self.protocol = Protocol(Frames(roster, me), roster.iterations, ahead)
-        self.replay = Replay(planned(roster, cost), me, cost, draws, self, x0)
+        self.replay = Replay(planned(roster, cost), me, cost, draws, self, x0, roster.labels[me])
+        self.starts = Starts(me, hashed)
+        if isinstance(draws, NodeDraws):
+            draws.start = self.start_of
         self.lock, self.wake = threading.Lock(), queue.SimpleQueue()
         self.due: dict[int, tuple[float, float]] = {}  # in-neighbours to ask again: when, and after which pause
         self.until = None if deadline is None else clock() + deadline
@@ -101,15 +106,18 @@ class Loop:
         """Read what there is, write the log anew, and open the link."""
         found = put_together(self.store.records(), classes(self.replay.task))
         self.replay.resume(found.saved, found.journal)
-        self.protocol.restore((found.saved.k, found.journal.phases), found.kept, found.gone)
+        self.starts.resume(found.begun)
+        self.protocol.restore((found.saved.k, found.journal.phases), found.kept, {**found.needs, **found.gone})
         self.gone, self.done = found.gone, found.done
         self._rewrite()
+        self.store.begun()
         self.link.open(self)
         if not self.over:
             self._reached()
 
     def iterate(self) -> None:
         """One iteration (the set-up is one); Wait if this node is not patient and something is missing."""
+        self._hear()
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             saved = self.replay.play()
         with self.lock:
@@ -134,6 +142,33 @@ class Loop:
             asks = self.protocol.finished(self.replay.saved.k)
         if not self.done:
             self._post(asks)
+
+    def _hear(self) -> None:
+        """Before anything is drawn: every out-neighbour has said, since this process began, what it has of mine. An old copy of my
+        store shows there, before a second message can be made in the place of one that is out."""
+        self._check()
+        if self.replay.saved.k >= 0 or self.protocol.shapes.of(-1):
+            self._wait(lambda: not self._silent(), "to say what they have of this node")
+        if self.starts.new:
+            self._note()
+
+    def _silent(self) -> list[int]:
+        """Out-neighbours that have not said what they have of mine; who has everything may be gone."""
+        return [receiver for receiver in self.protocol.outs if receiver not in self.starts.heard and receiver not in self.gone]
+
+    def _note(self) -> None:
+        with self.lock:
+            begun = self.starts.begun()
+        self.store.append(start(begun))
+
+    def start_of(self, node: int) -> bytes:
+        """The nonce with which a node began this run; a neighbour's is on my disk before anything is drawn with it."""
+        if node == self.me:
+            return self.starts.nonce
+        if node not in self.starts.known:
+            self._wait(lambda: node in self.starts.heard, f"for node {node} to say who it is")
+            self._note()
+        return self.starts.known[node]
 
     def _everybody(self) -> bool:
         return self.done or not (self.protocol.unsaid() or self.protocol.unfinished())
@@ -190,14 +225,18 @@ class Loop:
         saved, journal = self.replay.saved, self.replay.journal
         new = None if self.on_disk == saved.k else saved
         if self.store.keeps:
-            self.store.append(record(saved.k, new, journal.phases, journal.fresh(), place, message))
+            self.store.append(record(saved.k, new, journal.phases, journal.fresh(), place, message, self._needs()))
         self.on_disk = saved.k
+
+    def _needs(self) -> dict[int, int]:
+        with self.lock:
+            return self.protocol.needs
 
     def _rewrite(self) -> None:
         with self.lock:
-            kept = self.protocol.kept()
+            kept, needs, begun = self.protocol.kept(), self.protocol.needs, self.starts.begun()
         saved, journal = self.replay.saved, self.replay.journal
-        self.store.rewrite([*whole(saved, journal, kept), leave(self.gone), *([end()] if self.done else [])])
+        self.store.rewrite([start(begun), *whole(saved, journal, kept, needs), leave(self.gone), *([end()] if self.done else [])])
         journal.fresh()
         self.on_disk = saved.k
 
@@ -220,6 +259,16 @@ class Loop:
         self._await(lambda: self.protocol.complete(place), f"for iteration {place[0]}, exchange {place[1]}")
         self.awaited = None
         return self.protocol.inbox(place)
+
+    def _wait(self, ready: Callable[[], bool], what: str) -> None:
+        """Until it is ready; Wait if this node is not patient."""
+        if self.patient:
+            return self._await(ready, what)
+        self._check()
+        with self.lock:
+            if not ready():
+                raise Wait
+        return None
 
     # waiting -----------------------------------------------------------------------------------------------------
 
@@ -259,6 +308,8 @@ class Loop:
         with self.lock:
             if self.awaited is not None:
                 return self.protocol.missing(self.awaited)
+            if not self.over:
+                return self._silent() or sorted({*self.protocol.ins, *self.protocol.outs} - self.starts.heard.keys())
             return sorted({*self.protocol.unsaid(), *self.protocol.unfinished()})
 
     def ask_again(self, now: float) -> None:
@@ -290,6 +341,27 @@ class Loop:
                 self.link.answer(action.receiver, action.frame, action.last)
 
     # what the link calls, from its own threads -------------------------------------------------------------------
+
+    def told(self, other: int) -> tuple[bytes, Place]:
+        """What a neighbour hears of me: my nonce, and what I have of its messages."""
+        with self.lock:
+            return self.starts.nonce, self.protocol.has(other)
+
+    def met(self, other: int, nonce: bytes, has: Place) -> str | None:
+        """What a neighbour has told: why it is refused, if it is."""
+        if other not in self.protocol.outs and other not in self.protocol.ins:
+            return None
+        with self.lock:
+            why = self.starts.differs(other, nonce)
+            try:
+                if other in self.protocol.outs:
+                    self.protocol.remember(other, has)
+            except StoreError as error:
+                self.failure, why = error, str(error)
+            if why is None:
+                self.starts.heard[other] = nonce
+        self.wake.put(None)
+        return why
 
     def asked(self, receiver: int, question: bytes) -> None:
         with self.lock:

@@ -129,6 +129,9 @@ class MemoryLink:
     def open(self, handler: Handler) -> None:
         self.handler = handler
         self.network.links[self.me] = self
+        for link in [link for link in self.network.links.values() if link is not self]:
+            link.handler.met(self.me, *handler.told(link.me))
+            handler.met(link.me, *link.handler.told(self.me))
 
     def ask(self, sender: int, question: bytes) -> None:
         self.network.asked(self, sender, question)

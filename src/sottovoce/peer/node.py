@@ -19,9 +19,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import Ended, IdentityError, InputError, SottovoceError
+from ..errors import Ended, IdentityError, InputError
 from ..tables import write_toml
 from ..version import __version__
+from .costs import hashed
 from .dialling import dialled
 from .draws import NodeDraws
 from .federation import HIDDEN
@@ -32,7 +33,7 @@ from .store import Store, ended, read_key, store_of
 from .zenoh_link import ZenohLink
 
 Array = np.ndarray
-RESULT, LOG = "result.toml", "node.log"
+RESULT, LOG, USED = "result.toml", "node.log", "used"
 ALONE = 1.0  # seconds to find out whether this node runs elsewhere
 
 
@@ -43,6 +44,7 @@ class Node(Watch):
         """`deadline`: after so many seconds the run is ended for all nodes, to be resumed."""
         self.file = NodeFile.read(file)
         self.federation, self.identity, self.cost = self.file.load()
+        self.hashed = hashed(self.file.cost, self.file.folder)
         self.me, self.deadline = self.file.number(self.federation), deadline
         self.roster = self.federation.roster
         self.status = Status(self.file.name, self.roster.iterations)
@@ -58,22 +60,28 @@ class Node(Watch):
     @property
     def over(self) -> bool:
         """Whether this run has come to its end here: the result is written, and nobody needs anything of this node any more."""
-        return self._written and ended(self.file.store, self.roster.digest)
+        return is_over(self.file, self.roster.digest)
 
     @property
     def _written(self) -> bool:
-        return self.result.is_file() and f'roster = "{self.roster.digest.hex()}"' in self.result.read_text()
+        return _written(self.file, self.roster.digest)
 
     def run(self) -> Iterator[tuple[int, Array]]:
         """(k, x) after every iteration, from the one that is on the disk on."""
+        return self._run(threading.Event())
+
+    def _run(self, left: threading.Event) -> Iterator[tuple[int, Array]]:
+        """The same; `left`: whoever wanted it does not want it any more."""
         self._check_result()
         self._check_alone()
         key, log = read_key(self.file.key), Log(self.file.folder / LOG, self.file.name)
         self.log, k = log, -1
         try:
-            with store_of(self.file.keep, self.file.store, key, self.roster.digest) as store:
+            with store_of(self.file.keep, self.file.store, key, self.roster.digest, self.identity.folder / USED) as store:
                 log.write("start", run=self.roster.run, iterations=self.roster.iterations, version=__version__)
                 self._playing = self._loop(store)
+                if left.is_set():  # meanwhile; from here on `stop` finds whom to tell
+                    self.stop()
                 for k, x in self._playing.run():
                     self.status.reached(k)
                     if self._playing.over:
@@ -103,8 +111,9 @@ class Node(Watch):
         keys = tuple(map(bytes.fromhex, self.roster.keys))
         draws = NodeDraws(self.me, self.identity.secret, keys, self.roster.digest, self.roster.seed)
         return Loop(
-            self.roster, self.me, self.cost, store, self.link, draws, x0=self.file.x0, watch=self, deadline=self.deadline
-        )
+            self.roster, self.me, self.cost, store, self.link, draws, x0=self.file.x0, watch=self, deadline=self.deadline,
+            hashed=self.hashed,
+        )  # fmt: skip
 
     # what the loop tells -----------------------------------------------------------------------------------------
 
@@ -125,7 +134,7 @@ class Node(Watch):
     def _check_result(self) -> None:
         """Refuse before anything runs what could not be written, or has been."""
         if self.over:
-            raise InputError(f"this run has ended, and its result is in {self.result}; another run needs a new federation")
+            raise InputError(f"this run has ended, and its result is in {self.result}; for another one say `sottovoce again`")
         if self.result.exists() and not self._written:
             raise InputError(f"{self.result} holds the result of another run; move it away, or name another folder in node.toml")
         self.file.result.mkdir(parents=True, exist_ok=True)
@@ -153,14 +162,20 @@ class Node(Watch):
     async def __aiter__(self) -> AsyncIterator[tuple[int, Array]]:
         """The same; the node runs in a thread of its own, and goes on when the numbers were taken."""
         loop, there, taken = asyncio.get_running_loop(), asyncio.Queue[Any](), threading.Semaphore(0)
-        left = threading.Event()
+        left, over = threading.Event(), asyncio.Event()
 
         def give(one: Any) -> None:
             with suppress(RuntimeError):  # the event loop is gone, and whoever waited with it
                 loop.call_soon_threadsafe(there.put_nowait, one)
 
-        thread = threading.Thread(target=self._play, args=(give, taken, left), name=self.file.name, daemon=True)
-        thread.start()
+        def play() -> None:
+            try:
+                self._play(give, taken, left)
+            finally:
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(over.set)
+
+        threading.Thread(target=play, name=self.file.name, daemon=True).start()
         try:
             while (one := await there.get()) is not None:
                 if isinstance(one, Exception):
@@ -171,12 +186,11 @@ class Node(Watch):
             left.set()
             taken.release()
             self.stop()
-            while thread.is_alive():
-                await asyncio.sleep(0.01)
+            await over.wait()
 
     def _play(self, give: Callable[[Any], None], taken: threading.Semaphore, left: threading.Event) -> None:
         """The thread: gives one pair after the other, then None; or the reason why there is no more."""
-        with closing(cast(Generator[Any], self.run())) as running:
+        with closing(cast(Generator[Any], self._run(left))) as running:
             try:
                 for one in running:
                     give(one)
@@ -184,5 +198,15 @@ class Node(Watch):
                     if left.is_set():
                         return
                 give(None)
-            except (SottovoceError, OSError) as error:
+            except Exception as error:  # raised where the numbers are awaited
                 give(error)
+
+
+def is_over(file: NodeFile, digest: bytes) -> bool:
+    """Whether a run has come to its end at a node, by what is in its folder."""
+    return _written(file, digest) and ended(file.store, digest)
+
+
+def _written(file: NodeFile, digest: bytes) -> bool:
+    result = file.result / RESULT
+    return result.is_file() and f'roster = "{digest.hex()}"' in result.read_text()

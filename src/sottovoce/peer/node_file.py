@@ -60,7 +60,7 @@ class NodeFile:
             raise InputError(f"{self.federation} lists another certificate {holds}")
         if identity.public != member.key:
             raise InputError(f"{self.federation} lists another exchange key {holds}")
-        return federation, identity, cost(self.cost, self.folder, federation.d)
+        return federation, identity, cost(self.cost, self.folder, federation.d, self.name)
 
     def number(self, federation: Federation) -> int:
         """Which node of the federation this is."""

@@ -19,9 +19,9 @@ from ..problem import Problem
 from ..registry import mechanism
 from ..sequence import GraphSequence
 from ..simulate.checks import check_player
-from ..simulate.eager import acting_stack, diameter_of
+from ..simulate.eager import acting_stack, diameter_of, pairs_of
 from ..simulate.meter import rehearsed, shapes
-from ..simulate.onenode import Own
+from ..simulate.own import Own
 from ..simulate.task import Task, prepare, rule_of, table_of
 from ..weights import Given, Rule
 from .roster import Roster
@@ -48,6 +48,13 @@ def planned(roster: Roster, cost: Problem) -> Task:
 
 def _check_deployable(task: Task) -> None:
     """What only a simulation plays so far."""
+    pairs, linked = pairs_of(task), {frozenset(edge) for edge in task.graph.edges}
+    for one, other in () if pairs is None else zip(pairs.first.tolist(), pairs.second.tolist(), strict=True):
+        if frozenset((one, other)) not in linked:
+            raise ParameterError(
+                f"nodes {one} and {other} send to the same node, so they would mask together, but there is no link between them on "
+                "which to agree how a run begins; on real nodes add one, in either direction, or leave the masks out"
+            )
     if task.helpers:
         raise ParameterError(
             f"{task.algorithm.name} asks for {task.helpers} helper nodes, and a federation consists of its parties alone; "

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import SottovoceError
 from ..leaving import leave
+from .guard import told
 
 EVERY = 0.1  # seconds between two lines
 
@@ -32,6 +33,9 @@ def main(file: str) -> int:
         return 3
     except (SottovoceError, OSError, MemoryError) as error:
         print(str(error) or type(error).__name__, file=sys.stderr, flush=True)
+        return 1
+    except Exception as error:  # a mistake in this program; whoever started it hears no number
+        print(told(error), file=sys.stderr, flush=True)
         return 1
 
 

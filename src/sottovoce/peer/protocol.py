@@ -97,24 +97,19 @@ class Protocol:
                 answers += self._answers(receiver, out)
         return answers
 
-    def restore(self, place: Place, kept: Mapping[Place, Mapping[int, tuple[int, bytes]]], gone: Mapping[int, int]) -> None:
-        """After a restart: what was committed, which place comes next, and who has everything."""
+    def restore(self, place: Place, kept: Mapping[Place, Mapping[int, tuple[int, bytes]]], needs: Mapping[int, int]) -> None:
+        """After a restart: what was committed, which place comes next, and before which iteration each receiver has everything."""
         self.place = self.shapes.next(place)
         for at, messages in sorted(kept.items()):
             for receiver, message in messages.items():
                 self.outs[receiver].kept[at] = message
-        for receiver, k in gone.items():
+        for receiver, k in needs.items():
             self.outs[receiver].let_go(k)
 
     def asked(self, receiver: int, question: bytes) -> list[Answer]:
         """What can be told at once; what cannot will be when it is committed."""
         asked, out = self.frames.question(receiver, question), self.outs[receiver]
-        if (asked.k, asked.phase) > self.place:
-            raise StoreError(
-                f"node {receiver} has messages of this node up to iteration {asked.k}, exchange {asked.phase}, and this node, at "
-                f"iteration {self.place[0]}, exchange {self.place[1]}, does not remember sending them: one of the two stores is an "
-                "old copy; nothing more is drawn or sent, make a new run with another name"
-            )
+        self.remember(receiver, (asked.k, asked.phase))
         first = self.shapes.next((asked.k, asked.phase))
         if asked.k < out.needs or (first < self.place and asked.until > asked.k and first not in out.kept):
             why = "a question that was late, or its store is an old copy"
@@ -125,6 +120,20 @@ class Protocol:
             return []
         out.next, out.until = (first if first[0] < asked.until else None), asked.until
         return self._answers(receiver, out)
+
+    def remember(self, receiver: int, has: Place) -> None:
+        """An out-neighbour has all my messages before a place; refused where I do not remember so many."""
+        if has > self.place:
+            raise StoreError(
+                f"node {receiver} has messages of this node up to iteration {has[0]}, exchange {has[1]}, and this node, at "
+                f"iteration {self.place[0]}, exchange {self.place[1]}, does not remember sending them: one of the two stores is an "
+                "old copy; nothing more is drawn or sent, make a new run with another name"
+            )
+
+    @property
+    def needs(self) -> dict[int, int]:
+        """Of every receiver, before which iteration it has everything."""
+        return {receiver: out.needs for receiver, out in self.outs.items()}
 
     def _answers(self, receiver: int, out: Outgoing) -> list[Answer]:
         """Whatever the question that stands asks for and is there."""
@@ -205,6 +214,13 @@ class Protocol:
             raise MessageRefused("unasked", f"node {sender} sent iteration {found.place[0]}, which nobody has asked for")
         come.came[found.place] = found
         return found.place if self.complete(found.place) else None
+
+    def has(self, sender: int) -> Place:
+        """Behind the last message of this node's that I have; the very first place for one that sends me nothing."""
+        if sender not in self.ins:
+            return -1, 0
+        k, phase = max(self.ins[sender].came, default=(self.k, -1))
+        return k, phase + 1
 
     def ended(self, sender: int, question: bytes) -> bool:
         """Whether the question that ended is the one that stands and has not brought all that it asked for."""

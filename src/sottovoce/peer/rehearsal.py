@@ -45,5 +45,5 @@ def whole(folder: str | Path) -> tuple[Federation, Problem]:
     absent = [file for file in files if not file.is_file()]
     if absent:
         raise InputError(f"all nodes' folders are needed here, and there is no {absent[0]}; one node runs by `sottovoce node`")
-    costs = [cost(node.cost, node.folder, federation.d) for node in map(NodeFile.read, files)]
+    costs = [cost(node.cost, node.folder, federation.d, node.name) for node in map(NodeFile.read, files)]
     return federation, joint(costs, federation.names)

@@ -17,10 +17,12 @@ from ..laws import Law
 from ..ledger import Ledger
 from ..problem import Problem
 from ..simulate.eager import acting_stack, still_acting
-from ..simulate.onenode import OneNode, Own
+from ..simulate.onenode import OneNode
+from ..simulate.own import Own
 from ..simulate.stack import advance, begin
 from ..simulate.task import Task
 from .frame import Place
+from .guard import GuardedCost
 from .journal import Journal, JournalCost, JournalDraws
 from .plan import drawn_once
 
@@ -65,7 +67,7 @@ class Post(Protocol):
 class Replay:
     """One node's run."""
 
-    def __init__(self, task: Task, me: int, cost: Problem, draws: Any, post: Post, x0: Array | None = None):
+    def __init__(self, task: Task, me: int, cost: Problem, draws: Any, post: Post, x0: Array | None = None, whose: str = ""):
         self.task, self.post, self.x0 = task, post, x0
         self.together = next((a.mechanism.name for a in task.mechanisms if a.mechanism.together(a.options)), None)
         if self.together and x0 is not None:
@@ -73,7 +75,7 @@ class Replay:
                 f"{self.together}: all nodes must start at the same point, which they draw from the roster's public seed; leave "
                 "this node's own start out"
             )
-        self.draws, self.cost = JournalDraws(draws), JournalCost(cost.family)
+        self.draws, self.cost = JournalDraws(draws), JournalCost(GuardedCost(cost.family, whose or f"node {me}"))
         value = None if cost.values is None else np.asarray(cost.values)[:, :, None]
         self.own = Own.alone(task, me, cost.data, value, self.draws, self)
         self.own.family = self.cost

@@ -2,6 +2,7 @@
 
 It is a `log` in a folder of its own. Every process, and every time the log has grown to several times what it holds, writes a new
 one and puts it in the place of the old in one step, so the store does not grow. One process works with a folder at a time.
+Which runs were begun stands outside that folder too (`used`): where the folder is lost, its run is not begun a second time.
 With `durable` a record is on the disk when it is committed; without, it survives the death of the process, not that of the machine.
 """
 
@@ -24,23 +25,44 @@ class Store:
 
     keeps = True
 
-    def __init__(self, folder: str | os.PathLike[str], key: bytes, digest: bytes, *, durable: bool = True):
+    def __init__(
+        self, folder: str | os.PathLike[str], key: bytes, digest: bytes, *, durable: bool = True, used: Path | None = None
+    ):
+        """`used`: a file outside the folder that lists the runs which were begun."""
         if len(key) != 32:
             raise StoreError(f"the key of a store has 32 bytes, this one {len(key)}; make one with `new_key`")
-        self.folder, self.digest, self.durable = Path(folder), digest, durable
+        self.folder, self.digest, self.durable, self.used = Path(folder), digest, durable, used
         self._key, self._lock, self._base = key, -1, 0
         self._log: Log | None = None
 
     def __enter__(self) -> Store:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _locked(self.folder / "lock")
-        if ended(self.folder, self.digest):
+        self._lock = locked(self.folder / "lock")
+        try:
+            self._check()
+        except StoreError:
             self.close()
-            raise StoreError(
-                f"this run has ended, {self.folder} says: its secrets are erased; for another run, make a federation with another "
-                "run name"
-            )
+            raise
         return self
+
+    def _check(self) -> None:
+        """Whether this run may be begun here, or go on."""
+        if ended(self.folder, self.digest):
+            raise StoreError(
+                f"this run has ended, {self.folder} says: its secrets are erased; for another run of the same nodes say "
+                "`sottovoce again`"
+            )
+        if self.used is not None and self.digest.hex() in _listed(self.used) and not (self.folder / "store").is_file():
+            raise StoreError(
+                f"this run was begun before and its store is gone: {self.used} lists it, and there is nothing in {self.folder} to "
+                "go on with; begun anew, it could send a second message in the place of one that is out: make a new run of the "
+                "same nodes with `sottovoce again`"
+            )
+
+    def begun(self) -> None:
+        """There is a log: note outside this folder that the run was begun, before anything is offered."""
+        if self.used is not None and self.digest.hex() not in (runs := _listed(self.used)):
+            _noted(self.used, *runs, self.digest.hex())
 
     def __exit__(self, *_: Any) -> None:
         self.close()
@@ -97,11 +119,7 @@ class Store:
 
     def _sync_folder(self) -> None:
         if self.durable:
-            folder = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            _synced(self.folder)
 
     def _failed(self, error: OSError) -> StoreError:
         return StoreError(
@@ -111,7 +129,7 @@ class Store:
 
     def erase(self) -> None:
         """The end: the log is gone and opens no more, and the folder says that the run has ended."""
-        _noted(self.folder / "ended", self.digest)
+        _noted(self.folder / "ended", self.digest.hex())
         if self._log is not None:
             self._log.destroy()
         (self.folder / "store").unlink(missing_ok=True)
@@ -134,18 +152,16 @@ class MemoryStore(Store):
 
     keeps = False
 
-    def __enter__(self) -> MemoryStore:
-        super().__enter__()
+    def _check(self) -> None:
         begun = self.folder / "begun"
-        if begun.exists() and begun.read_text().strip() == self.digest.hex():
-            self.close()
+        if self.digest.hex() in _listed(begun) and not ended(self.folder, self.digest):
             raise StoreError(
                 f"this run was begun with keep = \"memory\", {self.folder} says, and what it had sent is forgotten: going on could "
-                "send a second message in the place of one that is out; make a federation with another run name"
+                "send a second message in the place of one that is out; make a new run of the same nodes with `sottovoce again`"
             )
-        _noted(begun, self.digest)
+        super()._check()
+        _noted(begun, self.digest.hex())
         self._sync_folder()
-        return self
 
     def append(self, pieces: Iterable[Any]) -> None:
         """Nowhere."""
@@ -154,22 +170,38 @@ class MemoryStore(Store):
         """Nowhere."""
 
 
-def _noted(path: Path, digest: bytes) -> None:
-    """A file that says which run it is about, on the disk when this returns."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(digest.hex() + "\n")
+def _noted(path: Path, *runs: str) -> None:
+    """A file that says which runs it is about, whole on the disk when this returns."""
+    new = path.with_name(f"{path.name}.new")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.writelines(f"{run}\n" for run in runs)
         file.flush()
         os.fsync(file.fileno())
+    os.replace(new, path)
+    _synced(path.parent)
 
 
-def store_of(keep: str, folder: Path, key: bytes, digest: bytes) -> Store:
+def _listed(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []
+
+
+def _synced(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def store_of(keep: str, folder: Path, key: bytes, digest: bytes, used: Path | None = None) -> Store:
     """A store by its word in node.toml."""
     if keep == "memory":
-        return MemoryStore(folder, key, digest)
-    return Store(folder, key, digest, durable=keep == "disk")
+        return MemoryStore(folder, key, digest, used=used)
+    return Store(folder, key, digest, durable=keep == "disk", used=used)
 
 
-def _locked(path: Path) -> int:
+def locked(path: Path) -> int:
+    """The lock of a folder, to be closed; refused where another process has it."""
     import fcntl
 
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -17,7 +17,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from ..errors import RunError
+from ..errors import RunError, SottovoceError
 from . import greeting, wiring
 from .frame import QUESTION_BYTES, limit
 from .identity import Identity
@@ -37,8 +37,8 @@ class ZenohLink:
         self.roster, self.identity, self.wires = roster, identity, wires
         self.edges = edges  # False: it greets its neighbours and offers nothing, not even its own name
         self.counts = counts or SimpleNamespace(sent=0, received=0)  # bytes of frames
-        self.limit, self._greeting = limit(roster), greeting.greeting(roster, identity)
-        self.config = wiring.configuration(wires, identity, max(self.limit, 2 * len(self._greeting)))
+        self.limit, self._size = limit(roster), len(greeting.greeting(roster, identity))
+        self.config = wiring.configuration(wires, identity, max(self.limit, 2 * self._size))
         self._numbers = {name: number for number, name in enumerate(roster.labels)}
         self.greeted: set[int] = set()
         self.strangers: dict[int, str] = {}  # who is refused, and why
@@ -70,7 +70,7 @@ class ZenohLink:
         asker = lambda sender: session.declare_querier(wiring.key("edge", sender, self.wires.me), **how)
         self._askers = {self._numbers[sender]: asker(sender) for sender in self.wires.ins}
         for other in self.wires.neighbours if self.edges else ():
-            self._serve(wiring.key("hello", self.wires.me, other), self._shown)
+            self._serve(wiring.key("hello", self.wires.me, other), partial(self._shown, self._numbers[other]))
         for receiver, where in self._keys.items() if self.edges else ():
             self._serve(where, partial(self._asked, receiver))
         threading.Thread(target=self._greet, name="greet", daemon=True).start()
@@ -183,10 +183,10 @@ class ZenohLink:
 
     # greeting ----------------------------------------------------------------------------------------------------
 
-    def _shown(self, query: Any) -> None:
+    def _shown(self, other: int, query: Any) -> None:
         """Whoever may ask who I am is told."""
         with suppress(self._zenoh.ZError):
-            query.reply(query.key_expr, self._greeting)
+            query.reply(query.key_expr, greeting.greeting(self.roster, self.identity, *self._handler.told(other)))
         self._drop(query)
 
     def _greet(self) -> None:
@@ -210,15 +210,23 @@ class ZenohLink:
         if reply.ok is None or self._closed.is_set():
             return
         shown = reply.ok.payload
-        if len(shown) > 2 * len(self._greeting):
-            why: str | None = f"a greeting of {len(shown)} bytes; mine has {len(self._greeting)}"
+        if len(shown) > 2 * self._size:
+            why: str | None = f"a greeting of {len(shown)} bytes; mine has {self._size}"
         else:
-            why = greeting.trouble(shown.to_bytes(), other, self.roster, self.identity.authority)
+            why = self._met(other, shown.to_bytes())
         if why is None:
             self._let_in(other)
         elif self.strangers.get(other) != why:  # said once, however often it comes
             self.strangers[other] = why
             self._handler.refused(other, why)
+
+    def _met(self, other: int, shown: bytes) -> str | None:
+        """Why a neighbour that shows this is refused; None where all is as it must be."""
+        try:
+            told = greeting.read(shown, other, self.roster, self.identity.authority)
+        except SottovoceError as error:
+            return str(error)
+        return self._handler.met(other, *told)
 
     def _let_in(self, other: int) -> None:
         with self._lock:

@@ -178,13 +178,21 @@ def from_file(
     chosen = features.split("+") if features else [c for c in columns if c not in (target, site)]
     for column in [target, *([site] if site else []), *chosen]:
         if column not in columns:
-            raise ProblemError(f"{path} has no column {column!r}; it has {', '.join(columns)}")
+            raise ProblemError(f"{path} has no column {column!r}; it has {', '.join(columns)}{_separated(columns)}")
     X = [[_number(path, line, column, row[column]) for column in chosen] for line, row in rows]
     if words:
         y = [_filled(path, line, target, row[target]) for line, row in rows]
     else:
         y = [_number(path, line, target, row[target]) for line, row in rows]
     return X, y, [_filled(path, line, site, row[site]) for line, row in rows] if site else n
+
+
+def _separated(columns: list[str]) -> str:
+    """What a single column with a strange name mostly is."""
+    for sign, name in ((";", ";"), ("\t", "tabs")):
+        if len(columns) == 1 and sign in columns[0]:
+            return f"; is it separated by {name}? It must be by commas"
+    return ""
 
 
 def _table(path: str) -> tuple[list[str], list[tuple[int, dict[str, str | None]]]]:

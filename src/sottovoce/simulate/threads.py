@@ -16,7 +16,8 @@ from ..draws import SETUP
 from ..errors import ParameterError, RunError
 from .chronicle import SETTLING, Chronicle, Chunk, Played, distance
 from .eager import acting_stack, still_acting
-from .onenode import OneNode, Own
+from .onenode import OneNode
+from .own import Own
 from .stack import advance, begin
 from .task import Task
 
