@@ -1,4 +1,4 @@
-"""The price of masks on costs: iterations until the error is 1e-8 of the first, masked over unmasked, mu = 1 for the largest record.
+"""The price of masks on costs: iterations until the error is 1e-8 of the first, masked over unmasked, mu = 1 (largest record).
 
 Gradient tracking, 30 records a node, five nodes on few links (paper-b), on a ring with chords, and where all hear all: there
 equal weights average at once, masks cancel before anybody moves, and they cost nothing. mu holds against everybody but one
