@@ -18,7 +18,8 @@ from .measure import machine
 from .report import Row, table, write
 
 FIGURES = (
-    "repetitions", "process", "ring", "sparse", "memory", "recording", "compiling", "auditing", "encryption", "sums", "nodes",
+    "repetitions", "process", "ring", "sparse", "memory", "recording", "compiling", "auditing", "encryption", "sums", "masks",
+    "nodes",
 )
 ON_REQUEST = ("accelerator",)  # needs a machine that has one
 
