@@ -17,8 +17,8 @@ A place is (iteration, phase); the set-up is iteration -1. Four rules make loss 
 A question covers several iterations (`ahead`), so that a small message does not cost a question of its own.
 
 An out-neighbour that has more from me than I remember means that my disk, or its, is an old copy. Then nothing may be drawn or
-sent any more: `asked` and `remember` (at the greeting, before anything is drawn) raise StoreError. Everything else that does not fit
-is a MessageRefused and changes nothing.
+sent any more: `asked` and `remember` (at the greeting, before anything is drawn) raise StoreError. Everything else that does not
+fit is a MessageRefused and changes nothing.
 """
 
 from __future__ import annotations
