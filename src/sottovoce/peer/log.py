@@ -29,7 +29,7 @@ LARGE = 1 << 16  # bytes from which a record is sealed piece by piece
 CHECK = b"sottovoce"  # the first record: whether the key is right
 NO_WAY_BACK = (
     "going on from anything older could send a second message in the place of one that is out, so this node cannot go on: "
-    "make a new run, with another name"
+    "make a new run of the same nodes with `sottovoce again`"
 )
 
 
@@ -123,7 +123,7 @@ def _opened(head: bytes, digest: bytes, path: Path) -> tuple[bytes, int, int]:
     _, found, salt = HEADER.unpack_from(head)
     marked, committed = MARK.unpack_from(head, HEADER.size)
     if found != digest:
-        raise StoreError(f"{path} belongs to another run, or its roster has changed since; give this node a new folder")
+        raise StoreError(f"{path} belongs to another run, or its roster has changed; move it away, or give this node a new folder")
     return salt, marked, committed
 
 

@@ -17,7 +17,8 @@ A place is (iteration, phase); the set-up is iteration -1. Four rules make loss 
 A question covers several iterations (`ahead`), so that a small message does not cost a question of its own.
 
 An out-neighbour that has more from me than I remember means that my disk, or its, is an old copy. Then nothing may be drawn or
-sent any more: `asked` raises StoreError. Everything else that does not fit is a MessageRefused and changes nothing.
+sent any more: `asked` and `remember` (at the greeting, before anything is drawn) raise StoreError. Everything else that does not
+fit is a MessageRefused and changes nothing.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class Protocol:
             raise StoreError(
                 f"node {receiver} has messages of this node up to iteration {has[0]}, exchange {has[1]}, and this node, at "
                 f"iteration {self.place[0]}, exchange {self.place[1]}, does not remember sending them: one of the two stores is an "
-                "old copy; nothing more is drawn or sent, make a new run with another name"
+                "old copy; nothing more is drawn or sent, make a new run of the same nodes with `sottovoce again`"
             )
 
     @property
