@@ -653,6 +653,23 @@ def test_a_node_that_was_stopped_draws_nothing_before_all_its_receivers_have_spo
     rig.close()
 
 
+def test_a_node_whose_messages_are_all_made_waits_for_nobody_to_speak(tmp_path):
+    """At the very end its receivers may have left."""
+    rig = Rig(tmp_path, roster_of(task_of("ab", 10)), 2)
+    while 1 not in rig.loops or rig.loops[1].protocol.place != (10, 0):
+        rig.turn()
+    assert rig.loops[1].replay.saved.k == 9
+    for me in range(5):
+        if me in rig.loops:
+            rig.die(me)
+    rig.start(1)
+    assert rig.loops[1]._silent() == [0, 2, 3]
+    rig.loops[1]._wait = None  # who calls it fails
+    with pytest.raises(Wait):
+        rig.loops[1].iterate()
+    rig.close()
+
+
 def test_what_two_nodes_draw_together_is_never_drawn_again_in_another_run_of_the_roster(tmp_path):
     """Stores and results are gone and all begin anew: other masks. A node that is stopped and goes on has the same."""
     roster = roster_of(task_of("ab", 10), private=PRIVATE)

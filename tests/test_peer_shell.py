@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import functools
 import json
 import os
 import pickle
@@ -27,7 +28,7 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.cli import main
-from sottovoce.draws import CounterDraws
+from sottovoce.draws import WORDS, CounterDraws, Stream
 from sottovoce.errors import IdentityError, InputError, SottovoceError, StoreError
 
 pytest.importorskip("zenoh")
@@ -646,6 +647,62 @@ def test_a_node_in_asynchronous_code_is_cancelled_at_once(tmp_path, when):
     assert node._playing is None
 
 
+def test_whoever_deletes_all_and_runs_again_masks_with_other_numbers(tmp_path):
+    """The same roster, other data, nothing left of the first run: what passes differs by more than the data do."""
+    folder = tmp_path / "two"
+    facts = federation(folder, sv.graphs.cycle(2, two_way=True), "private-sum", {}, "rendezvous:d=2", iterations=4)
+    words = []
+
+    async def answer(name):
+        node = sv.Node(folder / name)
+        async for k, now in node:
+            x = now
+            if k == 0 and name == "node-0":
+                draws = node._playing.replay.draws.draws
+                ask = functools.partial(draws.between, np, WORDS, Stream(3), 0, [0], [1], 4, (0,))
+                words.append((await asyncio.to_thread(ask))[0].tobytes())
+        return x
+
+    async def both():
+        return await asyncio.gather(*map(answer, facts.names))
+
+    for _ in range(2):
+        found = asyncio.run(both())
+        assert np.abs(np.array(found) - whole(folder)[1].values.sum(0)).max() < 1e-9
+        for name in facts.names:
+            for gone in ("store", "result"):
+                shutil.rmtree(folder / name / gone)
+            (folder / name / "used").unlink()
+    assert words[0] != words[1]
+
+
+def test_an_old_store_is_refused_before_a_message_is_made(tmp_path):
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), iterations=200)
+    store = folder / "node-0" / "store" / "store"
+
+    def upto(one, k):
+        for at, _ in one:
+            if at >= k:
+                return
+
+    other = Node(folder / "node-1").run()
+    thread = threading.Thread(target=upto, args=(other, 29), daemon=True)
+    thread.start()
+    first = Node(folder / "node-0").run()
+    upto(first, 5)
+    copy = store.read_bytes()
+    upto(first, 29)
+    thread.join()
+    first.close()
+    store.write_bytes(copy)
+    again = Node(folder / "node-0").run()
+    assert next(again)[0] <= 6
+    with pytest.raises(StoreError, match="one of the two stores is an old copy"):
+        next(again)
+    other.close()
+
+
 def test_a_copy_of_a_node_does_not_run_beside_it(tmp_path):
     folder = tmp_path / "two"
     federation(folder, sv.graphs.cycle(2))
@@ -985,7 +1042,7 @@ def test_the_walk_through_of_the_documentation(tmp_path):
     page = (ROOT / "docs" / "five-sites.md").read_text()
     here = re.sub(r"\w+\.example\.org:\d+", lambda _: f"127.0.0.1:{nodes.free_port()}", page)
     blocks = re.findall(r"^```sh\n(.*?)^```", here, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     script = f'sottovoce() {{ "{sys.executable}" -m sottovoce "$@"; }}\n' + "\n".join(blocks)
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr

@@ -144,10 +144,11 @@ class Loop:
             self._post(asks)
 
     def _hear(self) -> None:
-        """Before anything is drawn: every out-neighbour has said, since this process began, what it has of mine. An old copy of my
-        store shows there, before a second message can be made in the place of one that is out."""
+        """Before an iteration of which messages are still to be made: every out-neighbour has said, since this process began, what
+        it has of mine. An old copy of my store shows there, before anything is drawn in the place of what is out. (At the very end
+        some may have left; then all my messages are on my disk.)"""
         self._check()
-        if self.replay.saved.k >= 0 or self.protocol.shapes.of(-1):
+        if self.protocol.place[0] <= self.replay.saved.k:
             self._wait(lambda: not self._silent(), "to say what they have of this node")
         if self.starts.new:
             self._note()
