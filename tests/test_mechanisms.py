@@ -182,6 +182,7 @@ def test_one_vector_is_refused_where_there_are_no_two():
     refused("has no such weights", "dgd", "quiet", graph=TWO_WAY)
     refused("must come before it", GT, ("quiet", "random-start"))
     refused("makes A the same as R", GT, "quiet", A="uniform")
+    refused("makes A the same as R", GT, "quiet", A=np.eye(5))
     assert played(GT, mechanisms="quiet", A="R", iterations=2).parameters["A"] == "R"
 
 

@@ -162,14 +162,14 @@ def path(rig, iterations):
     return np.stack([[rig.xs[i][k] for i in range(5)] for k in range(iterations + 1)])
 
 
-FATES_IN_THREADS = ((20, 0, 3), (60, 3, 1), (90, 1, 7), (90, 2, 0))  # turn, node, how many points it still passes
+KILLS = ((20, 0, 3), (60, 3, 1), (90, 1, 7), (90, 2, 0))  # turn, node, how many points it still passes
 
 
 def test_function_masks_are_on_the_costs_and_cancel(tmp_path):
     """What the nodes play is gradient tracking, written out here, on the masked costs; their sum is what it was."""
     masks, steps, graph = sv.mechanism("function-masks", scale=1.0), 40, core.DIGRAPH
     rig = rig_of(tmp_path, "gradient-tracking", masks, iterations=steps, graph=graph)
-    rig.play(FATES_IN_THREADS)
+    rig.play(KILLS)
     hidden = [rig.loops[i].replay.saved.ms[0] for i in range(5)]
     H, b = np.stack([m.H[0, ..., 0] for m in hidden]), np.stack([m.b[0, :, 0] for m in hidden])
     rig.close()
@@ -178,7 +178,7 @@ def test_function_masks_are_on_the_costs_and_cancel(tmp_path):
     assert np.abs(H.sum(0) - true.sum(0)).max() < 1e-12
     assert np.abs(b.sum(0) + at0.sum(0)).max() < 1e-12
     assert {len(frames) for frames in rig.received.values()} == {1}
-    assert len(rig.deaths) == len(FATES_IN_THREADS)
+    assert len(rig.deaths) == len(KILLS)
     found = path(rig, steps)
     assert np.abs(found - tracked(graph, found[0], H, b, 0.02, steps)).max() < 1e-12 * np.abs(found).max()
 
@@ -226,7 +226,7 @@ def words_of(rig, edge, exchange, iterations):
 def test_masked_words_change_no_bit_and_are_uniform(tmp_path, method):
     """The run on masked words is its bare fixed-point twin, bit for bit, whatever is lost, doubled or dies."""
     steps, runs, words = 30, {}, {}
-    for masks, killed in (("absent", ()), ("pairwise", FATES_IN_THREADS)):
+    for masks, killed in (("absent", ()), ("pairwise", KILLS)):
         layer = sv.mechanism("aggregate-only", masks=masks)
         options = {"x0": np.array([0.5, -1.0])}
         rig = rig_of(tmp_path / masks, method, layer, seed=len(killed), iterations=steps, loop=options)

@@ -60,7 +60,7 @@ def assumptions(transcript: Transcript, truth: Truth | None, told: Mapping[str, 
 def _untried(transcript: Transcript) -> list[str]:
     """What the gallery does not model."""
     found, header = [], transcript.header
-    masks = next((text for text in header["mechanisms"] if text.startswith("function-masks")), "")
+    masks = next((text for text in header.get("mechanisms", ()) if text.startswith("function-masks")), "")
     if int(header["parameters"].get("consensus", 1)) > 1:
         found.append("A8 and A9 are built for one mixing a gradient and were not tried on several: ask about consensus=1 too")
     if masks and tracks(transcript):

@@ -135,7 +135,7 @@ def check_weights(stack: Sequence[Applied], given: dict[str, Any]) -> None:
     """A weight that a mechanism settles is not asked for otherwise."""
     for applied in stack:
         for name, choice in applied.mechanism.weights.items():
-            if name in given and given[name] is not choice and given[name] != choice:
+            if name in given and not (isinstance(given[name], str) and given[name] == choice):
                 raise ParameterError(
                     f"{applied.mechanism.name} makes {name} the same as {choice}, and {name}={given[name]!r} was asked for; leave "
                     "one of the two out"
