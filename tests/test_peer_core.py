@@ -14,7 +14,7 @@ import sottovoce as sv
 from sottovoce.draws import UNIT, WORDS, CounterDraws, Stream
 from sottovoce.errors import Ended, MessageRefused, ParameterError, ProblemError, RunError, StoreError
 from sottovoce.laws import Law
-from sottovoce.peer import log, loop, store
+from sottovoce.peer import ears, log, loop, store
 from sottovoce.peer.codec import decode, encode
 from sottovoce.peer.draws import NodeDraws
 from sottovoce.peer.frame import HEADER_BYTES, MOVING, QUESTION_BYTES, WHERE, WHO, Frames, Question, limit
@@ -453,7 +453,7 @@ class Threads:
 
 def test_a_thread_a_node_waits_inside_the_step(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "LINGER", 0.02)
-    monkeypatch.setattr(loop, "PAUSES", (0.001, 0.02))
+    monkeypatch.setattr(ears, "PAUSES", (0.001, 0.02))
     task = task_of("private-gradient-tracking", 25, K=2)
     ran = Threads(tmp_path, roster_of(task))
     assert not ran.errors
@@ -469,7 +469,7 @@ def test_a_deadline_ends_the_run_for_all_and_it_goes_on_later(tmp_path, monkeypa
     monkeypatch.setattr(loop, "LINGER", 0.05)
     monkeypatch.setattr(loop, "FAREWELL", 1.0)
     monkeypatch.setattr(loop, "REPORT", 0.05)
-    monkeypatch.setattr(loop, "PAUSES", (0.001, 0.02))
+    monkeypatch.setattr(ears, "PAUSES", (0.001, 0.02))
     task = task_of("ab", 6)
     ran = Threads(tmp_path, roster_of(task), nodes=range(4), deadlines={0: 0.3}, durable=False)
     assert {i: type(error) for i, error in ran.errors.items()} == dict.fromkeys(range(4), Ended)

@@ -15,20 +15,21 @@ commits as it has exchanges. A kill at any instant, a wait, ctrl-c and an ended 
 from __future__ import annotations
 
 import queue
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ..errors import Ended, MessageRefused, RunError, StoreError
+from ..errors import Ended, RunError
 from ..problem import Problem
 from .draws import NodeDraws
+from .ears import Ears
+from .ears import Watch as Watch
 from .frame import MOVING, Frames, Place
 from .link import Link
 from .plan import classes, planned
-from .protocol import Answer, Ask, Protocol
+from .protocol import Protocol
 from .records import end, leave, put_together, record, start, whole
 from .replay import Replay, Wait
 from .roster import Roster
@@ -36,7 +37,6 @@ from .starts import Starts
 from .store import Store
 
 Array = np.ndarray
-PAUSES = 0.01, 0.5  # seconds: the first before a question that brought nothing is put again, and the longest
 REPORT = 1.0  # seconds of waiting after which, and between which, is told for whom
 FAREWELL = 5.0  # seconds that an ended node stays to tell those who ask
 LINGER = 0.5  # seconds that a node stays for those who did not hear its last answer
@@ -44,17 +44,7 @@ CONFIRM = 60.0  # seconds that a node which nobody needs any more waits for thos
 # may have left, knowing it (after a kill or a cut at the very end nobody can tell), and the result does not depend on them
 
 
-class Watch:
-    """Who looks on; override what you want to hear of. Nothing here is a number of the optimisation."""
-
-    def waiting(self, who: list[int], what: str, seconds: float) -> None:
-        """This node has been waiting so long for these neighbours."""
-
-    def refused(self, other: int, reason: str) -> None:
-        """What a neighbour sent was not what was agreed; nothing changed."""
-
-
-class Loop:
+class Loop(Ears):
     """One node of a roster, with a cost, a place on the disk, and a link."""
 
     def __init__(
@@ -65,18 +55,12 @@ class Loop:
         """`deadline`: after so many seconds the run is ended for all, to be resumed. `patient`: a step waits where it is; otherwise
         it is played again. `ahead`: how many iterations a question asks for. `hashed`: what the cost is, as a hash;
         it stays the same all through a run."""
-        self.roster, self.me, self.store, self.link = roster, me, store, link
-        self.watch, self.patient, self.clock = watch or Watch(), patient, clock
-        self.protocol = Protocol(Frames(roster, me), roster.iterations, ahead)
+        super().__init__(Protocol(Frames(roster, me), roster.iterations, ahead), Starts(me, hashed), link, watch or Watch(), clock)
+        self.roster, self.me, self.store, self.patient = roster, me, store, patient
         self.replay = Replay(planned(roster, cost), me, cost, draws, self, x0, roster.labels[me])
-        self.starts = Starts(me, hashed)
         if isinstance(draws, NodeDraws):
             draws.start = self.start_of
-        self.lock, self.wake = threading.Lock(), queue.SimpleQueue()
-        self.due: dict[int, tuple[float, float]] = {}  # in-neighbours to ask again: when, and after which pause
         self.until = None if deadline is None else clock() + deadline
-        self.awaited: Place | None = None
-        self.failure: Exception | None = None
         self.on_disk, self.done = -2, False  # the state that the log ends with; whether everybody has everything
         self.gone: dict[int, int] = {}  # out-neighbours that have everything, as the log says
 
@@ -313,15 +297,6 @@ class Loop:
                 return self._silent() or sorted({*self.protocol.ins, *self.protocol.outs} - self.starts.heard.keys())
             return sorted({*self.protocol.unsaid(), *self.protocol.unfinished()})
 
-    def ask_again(self, now: float) -> None:
-        """Put the questions again whose pause is over."""
-        with self.lock:
-            ready = [sender for sender, (when, _) in self.due.items() if when <= now]
-            asks = [self.protocol.again(sender) for sender in ready if self.protocol.lacks(sender)]
-            for sender in ready:
-                self.due[sender] = np.inf, self.due[sender][1]
-        self._post(asks)
-
     def _leave(self, why: str) -> None:
         """Tell whoever asks that the run is ended, then end it here."""
         end, told = self.clock() + FAREWELL, set()
@@ -332,71 +307,3 @@ class Loop:
             told |= {receiver for receiver, *_ in answers}
             time.sleep(LINGER / 10)
         raise Ended(f"{why}; every node stops, nothing is lost: start all nodes again, and they go on where they were")
-
-    def _post(self, actions: Sequence[Ask | Answer]) -> None:
-        """Do what the protocol said; never while holding the lock."""
-        for action in actions:
-            if isinstance(action, Ask):
-                self.link.ask(action.sender, action.question)
-            else:
-                self.link.answer(action.receiver, action.frame, action.last)
-
-    # what the link calls, from its own threads -------------------------------------------------------------------
-
-    def told(self, other: int) -> tuple[bytes, Place]:
-        """What a neighbour hears of me: my nonce, and what I have of its messages."""
-        with self.lock:
-            return self.starts.nonce, self.protocol.has(other)
-
-    def met(self, other: int, nonce: bytes, has: Place) -> str | None:
-        """What a neighbour has told: why it is refused, if it is."""
-        if other not in self.protocol.outs and other not in self.protocol.ins:
-            return None
-        with self.lock:
-            why = self.starts.differs(other, nonce)
-            try:
-                if other in self.protocol.outs:
-                    self.protocol.remember(other, has)
-            except StoreError as error:
-                self.failure, why = error, str(error)
-            if why is None:
-                self.starts.heard[other] = nonce
-        self.wake.put(None)
-        return why
-
-    def asked(self, receiver: int, question: bytes) -> None:
-        with self.lock:
-            try:
-                answers = self.protocol.asked(receiver, question)
-            except MessageRefused as error:
-                return self.watch.refused(receiver, str(error))
-            except RunError as error:
-                self.failure, answers = error, []
-            wake = self.failure is not None or self.protocol.over or self.protocol.outs[receiver].leaving
-        self._post(answers)
-        if wake:
-            self.wake.put(None)
-        return None
-
-    def came(self, sender: int, frame: bytes) -> None:
-        with self.lock:
-            try:
-                complete = self.protocol.came(sender, frame)
-            except MessageRefused as error:
-                return self.watch.refused(sender, str(error))
-            if sender in self.due:
-                self.due[sender] = self.due[sender][0], PAUSES[0]  # it is there: no reason for long pauses
-            ready = complete is not None and complete == self.awaited
-        if ready or self.protocol.over or self.protocol.stopped is not None:
-            self.wake.put(None)
-        return None
-
-    def ended(self, sender: int, question: bytes) -> None:
-        with self.lock:
-            if self.protocol.ended(sender, question):
-                pause = self.due.get(sender, (0.0, PAUSES[0]))[1]
-                self.due[sender] = self.clock() + pause, min(2 * pause, PAUSES[1])
-                self.wake.put(None)
-
-    def refused(self, other: int, reason: str) -> None:
-        self.watch.refused(other, reason)
