@@ -15,6 +15,11 @@ from sottovoce.peer.node_file import NodeFile
 from sottovoce.peer.store import Store, read_key
 from sottovoce.peer.zenoh_link import ZenohLink
 
+LISTENING = """import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv[0] = "sottovoce"
+runpy.run_module("sottovoce", run_name="__main__")
+"""  # the command line as from a terminal: what was started in the background ignores ctrl-c, and hands that down
 PATIENCE = 60.0  # seconds after which a test gives up; nothing is expected to take a tenth of it
 
 

@@ -726,7 +726,7 @@ def test_a_port_that_is_taken_is_said(tmp_path):
 def test_ctrl_c_is_said_and_loses_nothing(tmp_path):
     folder = tmp_path / "two"
     federation(folder, sv.graphs.cycle(2))
-    command = [sys.executable, "-m", "sottovoce", "node", str(folder / "node-0")]
+    command = [sys.executable, "-c", nodes.LISTENING, "node", str(folder / "node-0")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert until(lambda: (folder / "node-0" / "store" / "store").exists())
         process.send_signal(signal.SIGINT)
@@ -1025,7 +1025,7 @@ def test_a_run_is_not_begun_a_second_time_and_another_one_of_the_same_nodes_is(t
 def test_up_that_is_stopped_ends_its_nodes_and_says_how_to_go_on(tmp_path, how):
     folder = tmp_path / "two"
     facts = federation(folder, sv.graphs.cycle(2), iterations=10**6)
-    command = [sys.executable, "-m", "sottovoce", "up", str(folder)]
+    command = [sys.executable, "-c", nodes.LISTENING, "up", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert until(lambda: all((folder / name / "store" / "store").exists() for name in facts.names))
         process.send_signal(how)
