@@ -47,13 +47,14 @@ def measure(quick: bool) -> list[Row]:
 
 def calls(method: Any) -> tuple[float, int, int]:
     """(CPU seconds of the first call, programs that it compiled, programs that the second compiled)."""
-    problem = sv.problems.estimation(n=N, d=2, s=3, scale=0.5, seed=0)
+    values = np.random.default_rng(0).normal(size=(N, 2))
+    problem = sv.problems.estimation(n=N, d=2, s=3, scale=0.5, seed=0) if method.minimises else sv.problems.average(values)
     graph = sv.graphs.ring(N, two_way=True)  # a graph that every one of them takes
     play = lambda **options: sv.run(method, problem, graph, backend="compiled", **options)
     with counted() as programs:
-        cpu, _, _ = timed(lambda: play(stepsize=1e-6, iterations=20, seed=0))
+        cpu, _, _ = timed(lambda: play(stepsize=1e-6, iterations=method.takes or 20, seed=0))
     with counted() as later:
-        play(stepsize=2e-6, iterations=25, seed=1)
+        play(stepsize=2e-6, iterations=method.takes or 25, seed=1)
     return cpu, len(programs), len(later)
 
 
