@@ -15,7 +15,7 @@ import sottovoce as sv
 from sottovoce import cli, summing
 from sottovoce.errors import ParameterError, ProblemError, Refused
 from sottovoce.fixed_point import FixedPoint, packed, settled, unpacked
-from sottovoce.registry import Algorithm, algorithm, mechanisms
+from sottovoce.registry import Algorithm, algorithm
 from sottovoce.simulate import eager, threads
 from sottovoce.simulate.everynode import EveryNode
 from sottovoce.simulate.tape import Tape
@@ -503,7 +503,6 @@ def test_solve_audits_what_it_played(tmp_path):
         sv.solve(LEAST, B, private="very")
 
 
-@pytest.mark.skipif("function-masks" not in mechanisms(), reason="function-masks is not there")
 def test_solve_masks_the_costs_where_nobody_can_wait_for_everybody():
     result = sv.solve(LEAST, B, barrier=False, audit=False, iterations=3000)
     assert result.mechanisms[0].startswith("function-masks")
