@@ -26,6 +26,7 @@ X = RNG.standard_normal((150, 2))
 Y = X @ [1.0, -0.5] + 0.5 * RNG.standard_normal(150)
 SITES = np.repeat(np.arange(5), 30)
 GAMES = 100  # runs in each world
+TILT = 1.5
 
 
 def test_they_break_their_controls():
@@ -71,7 +72,7 @@ def test_nobody_guesses_the_owner_better_than_the_budget_allows():
     """Least squares, thirty records a node, all but two nodes against them: naive secants, the posterior, and the likelihood
     ratio of everything that is read, by one who knows every number but whose the record is."""
     scale = 4.0
-    mechanism = sv.mechanism("function-masks", scale=scale)
+    mechanism = sv.mechanism("function-masks", scale=scale, tilt=TILT)
     problems = moved(sv.problems.least_squares, Y)
     record, target = X[0], Y[0]
     bound = (np.linalg.norm(record) + 1e-9, abs(target) + 1e-9)
@@ -112,13 +113,13 @@ def _ratio(view, H, problems, record, target, scale):
     at = [(p.hessian(p.optimum)[I], p.gradient(np.zeros(2))[I]) for p in problems]
     middle = tuple(sum(parts) / 2 for parts in zip(*at, strict=True))
     S, t = np.outer(record, record), -target * record
-    return np.sum((H[0] - middle[0]) * S) / 2 + (offset - middle[1]) @ t
+    return np.sum((H[0] - middle[0]) * S) / 2 + (offset - middle[1]) @ t / TILT**2
 
 
 def _known_offset(view, scale):
     """What masks that the coalition knows add to node 0's gradient at the start; H was read without their S."""
     draw = next(d for (_, k), d in view.draws.items() if k == -1 and d.owner == "edge")
-    masks, total = Quadratics(2, scale), np.zeros(2)
+    masks, total = Quadratics(2, scale, TILT), np.zeros(2)
     x0 = heard(view, I).x[0]
     for e, (s, r) in enumerate(GRAPH.edges):
         if I in (s, r) and np.isfinite(draw.value[e]).all():
@@ -173,7 +174,7 @@ def test_the_verdicts_say_what_is_left():
 def test_nor_behind_masks_of_features():
     """Logistic regression: the likelihood ratio of all gradients that are read along the way, under the law of the masks."""
     T, d, games = 12, 2, 60
-    options = {"kind": "matern", "scale": 0.6, "amplitude": 1.2, "length": 2.0, "features": 10 * d * (T + 1)}
+    options = {"kind": "matern", "scale": 0.6, "tilt": TILT, "amplitude": 1.2, "length": 2.0, "features": 10 * d * (T + 1)}
     mechanism = sv.mechanism("function-masks", **options)
     problems = moved(lambda X, y, sites: sv.problems.logistic(X, y, sites), (Y > 0).astype(int))
     label = 1.0 if Y[0] > 0 else -1.0
@@ -194,7 +195,7 @@ def _features_ratio(view, problems, features, label):
     """The ratio, and the mu of this run: both nodes' gradients less what is known, one Gaussian vector with the masks' law."""
     draws = {d.value.shape[1]: d.value for (_, k), d in view.draws.items() if k == -1}
     waves = features.waves(np, draws[features.numbers], draws[features.count])
-    quadratic = Quadratics(features.d, 0.6)
+    quadratic = Quadratics(features.d, 0.6, TILT)
     coefficients = draws[quadratic.size + features.count][:, :, 0]
     seen, change, basis, middle = [], [], [], []
     for node, sign in ((I, 1), (M, -1)):

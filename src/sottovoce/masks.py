@@ -2,11 +2,12 @@
 
 Each class is a linear space of functions: a mask is a vector of coefficients, standard normal, and the sum of masks has the sum of
 their coefficients. `Quadratics`: x'Sx/2 + t'x with S symmetric, sd `scale` off its diagonal, sqrt(2) times that on it (so that no
-direction is special) and in t. `Features`: amplitude sqrt(2/m) sum_j a_j v_j cos(w_j.x + phase_j), frequencies and phases the same
-for everybody, which for many features m follows a Gaussian process with the Matern-7/2 kernel. That kernel's frequencies follow
-Student's t with 7 degrees of freedom; drawn from it, the rare high ones are missing, and with them what hides fine detail. So
-they are drawn from a Cauchy law, w = z / (|z_0| length), and each counts v = sqrt(density of t / density of Cauchy): the same
-kernel, and its budget with far fewer features.
+direction is special), and t of sd `tilt * scale`: a slope bends nothing, so it costs next to no iterations and may be large.
+`Features`: amplitude sqrt(2/m) sum_j a_j v_j cos(w_j.x + phase_j), frequencies and phases the same for everybody, which for many
+features m follows a Gaussian process with the Matern-7/2 kernel. That kernel's frequencies follow Student's t with 7 degrees of
+freedom; drawn from it, the rare high ones are missing, and with them what hides fine detail. So they are drawn from a Cauchy law,
+w = z / (|z_0| length), and each counts v = sqrt(density of t / density of Cauchy): the same kernel, and its budget with far fewer
+features.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Quadratics:
 
     d: int
     scale: float
+    tilt: float
 
     @property
     def size(self) -> int:
@@ -51,7 +53,7 @@ class Quadratics:
 
     def parts(self, coefficients: Array) -> tuple[Array, Array]:
         """S (n, d, d, run) and t (n, d, run)."""
-        return self.spread * coefficients[:, self.place], self.scale * coefficients[:, -self.d :]
+        return self.spread * coefficients[:, self.place], self.tilt * self.scale * coefficients[:, -self.d :]
 
 
 class Waves(NamedTuple):

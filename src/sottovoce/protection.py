@@ -208,9 +208,9 @@ class _Sizes:
 def _quadratic(options: Any, sizes: _Sizes) -> Array:
     """|h| over Sigma: S has the variance scale^2 off its diagonal and twice that on it, so |S|^2 / (2 scale^2), Frobenius' norm."""
     if sizes.value:
-        return np.full(1, sizes.bound[0] / options.scale)
+        return np.full(1, sizes.bound[0] / (options.tilt * options.scale))
     norm = np.linalg.norm(sizes.X, axis=1)
-    square = (sizes.weight * norm**2) ** 2 / 2 + (sizes.weight * sizes.y * norm) ** 2
+    square = (sizes.weight * norm**2) ** 2 / 2 + (sizes.weight * sizes.y * norm / options.tilt) ** 2
     return np.sqrt(square) / options.scale
 
 
@@ -222,7 +222,8 @@ def _matern(options: Any, sizes: _Sizes, result: Any, i: int, m: int) -> Array:
     points = np.concatenate([_thinned(result.trajectory[:, 0, j]) for j in (i, m)])
     features = Features(d, options.amplitude, options.length, options.features)
     waves = features.waves(np, *_public(result.transcript, features))
-    masks = np.hstack([features.gradients_of(waves, points), quadratic_gradients(Quadratics(d, options.scale), points)])
+    plain = quadratic_gradients(Quadratics(d, options.scale, options.tilt), points)
+    masks = np.hstack([features.gradients_of(waves, points), plain])
     left, size, _ = np.linalg.svd(masks, full_matrices=False)
     kept = size > CUT * size[0]
     change = record_gradients(sizes.problem, sizes.X, sizes.y, points).reshape(len(sizes.X), -1).T

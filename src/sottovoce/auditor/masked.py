@@ -1,7 +1,7 @@
 """What a coalition sees of masked quadratic costs: the masked ones, less the masks that it knows itself, and the law of the others.
 
-Function masks are declared in the header, with their scale; those of the coalition's edges are among its draws. What remains on the
-honest nodes is f + (masks of honest edges), which sum to zero over each component of honest nodes.
+Function masks are declared in the header, with all that they are drawn from; those of the coalition's edges are among its draws.
+What remains on the honest nodes is f + (masks of honest edges), which sum to zero over each component of honest nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .attacks.tail_secants import curvature
 from .reading import coordinates, enclosed, heard
 
 Array = np.ndarray
-DECLARED = re.compile(r"function-masks\(kind=quadratic, scale=([0-9.e+-]+)")
+OPTION = re.compile(r"(\w+)=([^,()]+)")
 
 
 class Masked(NamedTuple):
@@ -30,10 +30,18 @@ class Masked(NamedTuple):
     scale: float  # spread of the entries of a mask's S
 
 
-def declared(view: View) -> float | None:
-    """The scale of quadratic masks, where there are any."""
-    found = (DECLARED.match(text) for text in view.header.get("mechanisms", ()))
-    return next((float(m[1]) for m in found if m), None)
+def declared(view: View) -> dict[str, str] | None:
+    """The options of function masks as they are written in the header, where there are such masks."""
+    found = (text for text in view.header.get("mechanisms", ()) if text.startswith("function-masks("))
+    return next((dict(OPTION.findall(text)) for text in found), None)
+
+
+def quadratics(view: View) -> Quadratics | None:
+    """The law of quadratic masks, where there are no others."""
+    options = declared(view)
+    if options is None or options["kind"] != "quadratic":
+        return None
+    return Quadratics(coordinates(view), float(options["scale"]), float(options["tilt"]))
 
 
 def one_run(view: View, run: int) -> View:
@@ -47,19 +55,19 @@ def one_run(view: View, run: int) -> View:
 
 def masked(view: View, victim: int) -> Masked | None:
     """What is read of the victim's component; None where there are no quadratic masks, or one of them is not read."""
-    scale = declared(view)
-    if scale is None or view.wiretap or victim in view.coalition or not 0 <= victim < view.graph.n:
+    law = quadratics(view)
+    if law is None or view.wiretap or victim in view.coalition or not 0 <= victim < view.graph.n:
         return None
     group = enclosed(view, victim)
     runs = max((m.shape[-1] for m in view.sent.values()), default=0)
-    found = [_read(one_run(view, run), group, scale) for run in range(runs)]
+    found = [_read(one_run(view, run), group, law) for run in range(runs)]
     if not found or any(one is None for one in found):
         return None
-    return Masked(group, np.array(found), _laplacian(view, group), scale)
+    return Masked(group, np.array(found), _laplacian(view, group), law.scale)
 
 
-def _read(view: View, group: tuple[int, ...], scale: float) -> Array | None:
-    known = _known(view, scale)
+def _read(view: View, group: tuple[int, ...], law: Quadratics) -> Array | None:
+    known = _known(view, law)
     found = []
     for node in group:
         ears = heard(view, node)
@@ -70,14 +78,13 @@ def _read(view: View, group: tuple[int, ...], scale: float) -> Array | None:
     return np.array(found)
 
 
-def _known(view: View, scale: float) -> Array | None:
+def _known(view: View, law: Quadratics) -> Array | None:
     """The masks that the coalition knows, on each node's Hessian: (n, d, d)."""
-    masks = Quadratics(coordinates(view), scale)
-    drawn = [d.value for (_, k), d in view.draws.items() if k == -1 and d.owner == "edge" and d.value.shape[1] == masks.size]
+    drawn = [d.value for (_, k), d in view.draws.items() if k == -1 and d.owner == "edge" and d.value.shape[1] == law.size]
     if len(drawn) != 1:
         return None
-    on_edges = masks.parts(np.nan_to_num(drawn[0]))[0][..., 0]
-    found = np.zeros((view.graph.n, masks.d, masks.d))
+    on_edges = law.parts(np.nan_to_num(drawn[0]))[0][..., 0]
+    found = np.zeros((view.graph.n, law.d, law.d))
     np.add.at(found, view.graph.receiver, on_edges)
     np.subtract.at(found, view.graph.sender, on_edges)
     return found

@@ -72,12 +72,12 @@ def features_of(options: Any, d: int) -> Features:
 def law_of(options: Any) -> str:
     """What masks are drawn from, in a line."""
     bent = f" amplitude {options.amplitude!r} length {options.length!r} features {options.features}"
-    return f"{options.kind} scale {options.scale!r}{bent if options.kind == MATERN else ''}"
+    return f"{options.kind} scale {options.scale!r} tilt {options.tilt!r}{bent if options.kind == MATERN else ''}"
 
 
 def start(node: Any, options: Any) -> Hidden | Bent:
     xp, d = node.xp, node.coordinates
-    zero, square = xp.zeros((1, d, 1)), Quadratics(d, options.scale)
+    zero, square = xp.zeros((1, d, 1)), Quadratics(d, options.scale, options.tilt)
     labels = (None,) if options.book is None else options.book.labels(law_of(options))
     if options.kind == QUADRATIC:
         S, t = square.parts(_drawn(node, square.size, labels))
@@ -133,7 +133,8 @@ register(
         start=start,
         parameters={
             "kind": one_of((QUADRATIC, MATERN), QUADRATIC, "the class: quadratic costs take quadratic masks, all others matern"),
-            "scale": positive(10.0, "spread of the entries of S and t"),
+            "scale": positive(10.0, "spread of the entries of S"),
+            "tilt": positive(10.0, "how many times larger t is: slopes cost no iterations"),
             "amplitude": positive(10.0, "matern: spread of a mask's values"),
             "length": positive(2.0, "matern: over which distance a mask changes"),
             "features": at_least(1, 1000, "matern: how many, at least 2 (T + 1) d for T iterations"),
