@@ -19,7 +19,7 @@ from sottovoce.auditor.verdict import WORDS
 from sottovoce.errors import InputError, ParameterError
 from sottovoce.view import View
 
-NEW = {a.id: a for a in attacks().values() if a.id in {f"A{i}" for i in range(21, 28)}}
+NEW = {a.id: a for a in attacks().values() if a.id in {f"A{i}" for i in range(21, 30)}}
 B = sv.graphs.paper_b()
 TWO = sv.Graph(5, [*sv.graphs.star(5).edges, (1, 2), (2, 1)])  # node 1 hears 0 and 2, which hear each other
 ALL = sv.graphs.complete(5)

@@ -14,7 +14,7 @@ from sottovoce.auditor.judge import Judge
 from sottovoce.auditor.masked import masked, one_run
 from sottovoce.auditor.reading import heard
 from sottovoce.masks import Features, Quadratics
-from sottovoce.protection import quadratic_gradients, record_gradients
+from sottovoce.protection import record_gradients
 from sottovoce.view import View, truth_of, view_of
 
 GALLERY = attacks()
@@ -200,7 +200,7 @@ def _features_ratio(view, problems, features, label):
     seen, change, basis, middle = [], [], [], []
     for node, sign in ((I, 1), (M, -1)):
         g, x = along(heard(view, node))
-        masks = np.hstack([quadratic_gradients(quadratic, x), features.gradients_of(waves, x)])
+        masks = np.hstack([quadratic.gradients_of(x), features.gradients_of(waves, x)])
         for e, (s, r) in enumerate(GRAPH.edges):
             if node in (s, r) and np.isfinite(coefficients[e]).all():
                 g = g - (1 if r == node else -1) * (masks @ coefficients[e]).reshape(g.shape)

@@ -1,12 +1,13 @@
 """The least changes that lift a verdict: each is tried and audited again before it is said.
 
 Tried, the least first: links that are sealed (against a wire-tapper); a random start of one iteration; an edge to somebody who is
-not among the curious; late weights that stay secret. Where a method opens sums, such an edge, and noise on the sums.
+not among the curious; late weights that stay secret. Where a method opens sums, such an edge, and noise on the sums. Where records
+are read off the sum of few, no change to the method helps that keeps the sum exact: noise on it, and more honest sites.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,12 +26,14 @@ SECRET = "secret-late-weights:each=coordinate"
 
 @dataclass(frozen=True)
 class Proposal:
-    """A change: another mechanism, a parameter of the method, or another graph."""
+    """A change: another mechanism, a parameter of the method, another graph or method, or less to fear from the curious."""
 
     text: str
     mechanisms: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     graph: Graph | None = None
+    method: str | None = None  # in place of the one that was audited, and of all that lay on it
+    curious: tuple[int, ...] | None = None  # who is left of them
 
 
 def advice_for(
@@ -45,15 +48,16 @@ def advice_for(
         for done, verdict in enumerate(worst, 1):
             whom, who = node_name(verdict.node, labels), adversary_name(verdict.adversary, labels)
             what = f"{verdict.asset} of {whom} against {who}"
-            tried = []
-            for proposal in _proposals(verdict, graph, played, bool(algorithm(method).opens)):
-                now = _again(proposal, verdict, audit, method, problem, graph, played)
-                if now is not None and now.protection > verdict.protection:
-                    said.append(f"{what}: {proposal.text} turns {verdict.verdict} into {now.verdict}")
-                    break
-                tried.append(proposal.text)
-            else:
-                said.append(f"{what} stays {verdict.verdict}: {'; '.join(tried) or 'nothing that could be tried fits'}")
+            for proposals in _proposals(verdict, problem, graph, played, bool(algorithm(method).opens)):
+                tried = []
+                for proposal in proposals:
+                    now = _again(proposal, verdict, audit, method, problem, graph, played)
+                    if now is not None and now.protection > verdict.protection:
+                        said.append(f"{what}: {proposal.text} turns {verdict.verdict} into {now.verdict}")
+                        break
+                    tried.append(proposal.text)
+                else:
+                    said.append(f"{what} stays {verdict.verdict}: {'; '.join(tried) or 'nothing that could be tried fits'}")
             watch(done)
     return tuple(said)
 
@@ -68,7 +72,33 @@ def _one_of_each(report: Report) -> Iterator[Verdict]:
             yield verdict
 
 
-def _proposals(verdict: Verdict, graph: Graph, played: dict[str, Any], opens: bool) -> Iterator[Proposal]:
+def _proposals(
+    verdict: Verdict, problem: Any, graph: Graph, played: dict[str, Any], opens: bool
+) -> Iterator[Iterable[Proposal]]:
+    """Lists of changes; of each the first that lifts the verdict is said."""
+    masked = any(applied.mechanism.name == "function-masks" for applied in played["mechanisms"])
+    together = not isinstance(verdict.adversary, str) and len(verdict.evidence.get("nodes", ())) > 1
+    yield _noisy_sum(problem) if masked and together else _changes(verdict, graph, played, opens)
+    if verdict.asset == "record" and together and len(verdict.adversary) > 1:
+        yield _more_honest(verdict, graph)
+
+
+def _noisy_sum(problem: Any) -> Iterator[Proposal]:
+    """Nothing that lies on a masked cost hides what the sum of few tells."""
+    method = "private-least-squares" if problem.family.quadratic else "private-newton"
+    yield Proposal(f"noise on the sum ({method} with mechanism {NOISE}, and the sensitivity of a record)", (NOISE,), method=method)
+
+
+def _more_honest(verdict: Verdict, graph: Graph) -> Iterator[Proposal]:
+    """More sites among whom the records could be anybody's."""
+    members = tuple(i for i in verdict.adversary if not isinstance(i, str))
+    for count in range(1, len(members)):
+        names = " and ".join(str(graph.labels[i]) for i in members[:count])
+        yield Proposal(f"having more honest sites ({names} not among the curious)", curious=members[count:])
+
+
+def _changes(verdict: Verdict, graph: Graph, played: dict[str, Any], opens: bool) -> Iterator[Proposal]:
+    """Changes to what was played, the least first."""
     have = {applied.mechanism.name for applied in played["mechanisms"]}
     if isinstance(verdict.adversary, str):
         if "encrypted-links" not in have:
@@ -109,13 +139,15 @@ def _again(
     played: dict[str, Any],
 ) -> Verdict | None:  # fmt: skip
     """The verdict after the change; None where the change does not fit the method."""
-    who = {"curious": [], "wiretap": True} if isinstance(verdict.adversary, str) else {"curious": [set(verdict.adversary)]}
-    options: dict[str, Any] = {**played, **proposal.parameters, **who, "victims": [verdict.node], "advise": False}
-    options["mechanisms"] = (*played["mechanisms"], *proposal.mechanisms)
+    adversary = verdict.adversary if proposal.curious is None else proposal.curious
+    who = {"curious": [], "wiretap": True} if isinstance(adversary, str) else {"curious": [set(adversary)]}
+    kept = {"seed": played["seed"]} if proposal.method else {**played, **proposal.parameters}
+    options: dict[str, Any] = {**kept, **who, "victims": [verdict.node], "advise": False}
+    options["mechanisms"] = (*(() if proposal.method else played["mechanisms"]), *proposal.mechanisms)
     if proposal.graph is not None:
         options["stepsize"] = "auto"  # what suited the graph may not suit the wider one
     try:
-        again = audit(method, problem, proposal.graph or graph, **options)
+        again = audit(proposal.method or method, problem, proposal.graph or graph, **options)
     except SottovoceError:
         return None
-    return next(iter(again.of(verdict.node, verdict.asset, verdict.adversary)), None)
+    return next(iter(again.of(verdict.node, verdict.asset, adversary)), None)

@@ -11,7 +11,7 @@ import numpy as np
 from .graph import Graph
 from .graphs import paper_b
 from .problem import Problem
-from .problems import estimation, least_squares
+from .problems import estimation, least_squares, logistic
 from .run import run
 from .view import Truth, View, truth_of, view_of
 
@@ -62,6 +62,14 @@ def one_record(who: Iterable[int] | str = (1,), algorithm: Any = PAPER, **option
     settings: dict[str, Any] = {"stepsize": 0.05, "iterations": 80, **options}
     problem = least_squares(rng.standard_normal((5, 3)), rng.standard_normal(5), sites=5)
     return recorded(algorithm, problem, paper_b(), who, **settings)
+
+
+def few_records(count: int, d: int = 2) -> Problem:
+    """Logistic regression over five nodes that hold so many records each."""
+    rng = np.random.default_rng(count)
+    X = rng.standard_normal((5 * count, d))
+    y = rng.permutation(np.arange(5 * count) % 2)
+    return logistic(X, y, sites=5)
 
 
 def late_weights_secret(view: View) -> View:

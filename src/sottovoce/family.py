@@ -52,6 +52,10 @@ class Family:
         """Data of ever harder problems, these last: a solver goes from one optimum to the next."""
         return [data]
 
+    def written(self, data: tuple) -> dict[str, np.ndarray]:
+        """What the node of these data knows of its own cost, as plain numbers; nothing where it cannot be written down."""
+        return {}
+
     def count(self, data: tuple) -> int:
         """How many nodes the data are of."""
         return len(data[0])
@@ -135,3 +139,6 @@ class Quadratic(Family):
 
     def smoothness(self, data: tuple) -> np.ndarray:
         return np.abs(np.linalg.eigvalsh(data[0])).max(axis=1)
+
+    def written(self, data: tuple) -> dict[str, np.ndarray]:
+        return {"H": data[0][0], "b": data[1][0]}

@@ -55,6 +55,11 @@ class Quadratics:
         """S (n, d, d, run) and t (n, d, run)."""
         return self.spread * coefficients[:, self.place], self.tilt * self.scale * coefficients[:, -self.d :]
 
+    def gradients_of(self, points: np.ndarray) -> np.ndarray:
+        """(points * d, size): the gradient of x'Sx/2 + t'x at each point (points, d), for each coefficient."""
+        S, t = self.parts(np.eye(self.size)[:, :, None])
+        return (np.einsum("pi,cij->pjc", points, S[..., 0]) + t[:, :, 0].T[None]).reshape(-1, self.size)
+
 
 class Waves(NamedTuple):
     """Frequencies (1, m, d, run or 1), phases and weights (1, m, run or 1)."""

@@ -222,8 +222,7 @@ def _matern(options: Any, sizes: _Sizes, result: Any, i: int, m: int) -> Array:
     points = np.concatenate([_thinned(result.trajectory[:, 0, j]) for j in (i, m)])
     features = Features(d, options.amplitude, options.length, options.features)
     waves = features.waves(np, *_public(result.transcript, features))
-    plain = quadratic_gradients(Quadratics(d, options.scale, options.tilt), points)
-    masks = np.hstack([features.gradients_of(waves, points), plain])
+    masks = np.hstack([features.gradients_of(waves, points), Quadratics(d, options.scale, options.tilt).gradients_of(points)])
     left, size, _ = np.linalg.svd(masks, full_matrices=False)
     kept = size > CUT * size[0]
     change = record_gradients(sizes.problem, sizes.X, sizes.y, points).reshape(len(sizes.X), -1).T
@@ -257,12 +256,3 @@ def _public(transcript: Any, features: Features) -> tuple[Array, Array]:
     if any(v is None for v in found):
         raise ParameterError("the rehearsal was played with other masks; run it with the very same mechanism")
     return found[0], found[1]  # type: ignore[return-value]
-
-
-def quadratic_gradients(masks: Quadratics, points: Array) -> Array:
-    """(points * d, size): the gradient of x'Sx/2 + t'x for each coefficient."""
-    columns = []
-    for unit in np.eye(masks.size):
-        S, t = masks.parts(unit[None, :, None])
-        columns.append((points @ S[0, :, :, 0] + t[0, :, 0]).ravel())
-    return np.stack(columns, 1)

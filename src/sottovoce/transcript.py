@@ -168,6 +168,7 @@ def written(task: Any, played: Any) -> Transcript:
         "graph": {"n": task.graph.n, "edges": [list(e) for e in task.graph.edges], **_labels(task.graph)},
         "coordinates": task.problem.d,
         "opens": task.algorithm.opens,
+        "costs": task.problem.family.name,  # what kind they are is public
         "runs": [int(r) for r in task.runs],
         "seed": task.seed,
     }

@@ -38,7 +38,7 @@ class View:
     wire: Mapping[tuple[int, int], Array]  # (edge, bytes), where links are sealed; lengths and times are all there is
     draws: Mapping[tuple[str, int], Draw]  # NaN where not known
     states: Mapping[int, Mapping[str, Array]]  # (node, coordinate, run), NaN for everybody else
-    costs: Mapping[int, Mapping[str, Array]] = field(default_factory=dict)  # my own: {"H", "b"} where quadratic
+    costs: Mapping[int, Mapping[str, Array]] = field(default_factory=dict)  # my own: {"H", "b"} where quadratic, records
 
     @cached_property
     def graph(self) -> Graph:
@@ -176,8 +176,7 @@ def _known(transcript: Transcript, d: Draw, member: Array) -> Array | None:
 
 
 def _costs(problem: Any, coalition: tuple[int, ...]) -> dict[int, dict[str, Array]]:
-    """The coalition's own costs, where they are quadratic and so can be written down."""
-    if problem is None or problem.quadratic_model() is not problem:
+    """The coalition's own costs, as far as they can be written down."""
+    if problem is None:
         return {}
-    H, g = problem.hessian(np.zeros(problem.d)), problem.gradient(np.zeros(problem.d))
-    return {i: {"H": H[i], "b": -g[i]} for i in coalition if i < problem.n}  # a helper has none
+    return {i: held for i in coalition if i < problem.n and (held := problem.family.written(problem.only(i)))}  # a helper has none

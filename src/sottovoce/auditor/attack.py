@@ -35,7 +35,8 @@ class Estimate:
     offset         the gradient at one point: value (d,), at (d,)
     curvature      the Hessian: value (d, d)
     along-the-way  gradients at several points: value (m, d), at (m, d)
-    record         the features of a single record: value (d,), up_to "sign"
+    record         the features of a single record: value (d,), up_to "sign"; or all records of `nodes`, (records, d) in any order:
+                   label times features, up_to None or "label"; or their features mixed by a rotation, up_to "turn"
     group-sum      the sum of the gradients of `nodes`, each at its own point: value (m, d), at (m, len(nodes), d)
     start          x^0: value (d,)
     value          what a node contributes to a mean or a sum, or the sum over `nodes`: value (d,)
@@ -45,7 +46,7 @@ class Estimate:
     asset: str
     value: Array
     at: Array | None = None
-    up_to: str | None = None  # None, "scale" or "sign"
+    up_to: str | None = None  # None, "scale", "sign", "label" or "turn"
     guess: Array | None = None  # what would be guessed without this attack; only what is gained over it counts
 
 
@@ -105,7 +106,8 @@ def error_of(estimate: Estimate, truth: Truth) -> float:
     """Relative error of an estimate, up to what it says it is up to; infinite where it says nothing finite."""
     if not np.isfinite(estimate.value).all():
         return float("inf")
-    return _distance(estimate.value, truth_for(estimate, truth), estimate.up_to)
+    true = truth_for(estimate, truth)
+    return (_distance if true.ndim < 2 or estimate.asset != "record" else _apart)(estimate.value, true, estimate.up_to)
 
 
 def truth_for(estimate: Estimate, truth: Truth) -> Array:
@@ -118,11 +120,20 @@ def truth_for(estimate: Estimate, truth: Truth) -> Array:
     if estimate.asset == "curvature":
         return problem.hessian(problem.optimum)[list(estimate.nodes)].sum(0)
     if estimate.asset == "record":
-        values, vectors = np.linalg.eigh(problem.hessian(problem.optimum)[estimate.nodes[0]])
-        return vectors[:, -1] * np.sqrt(max(values[-1], 0.0))
+        return _records(problem, estimate)
     assert estimate.at is not None
     points = np.asarray(estimate.at, dtype=float).reshape(-1, len(estimate.nodes) if estimate.asset == "group-sum" else 1, d)
     return np.array([_sum_of_gradients(problem, estimate.nodes, p) for p in points]).reshape(estimate.value.shape)
+
+
+def _records(problem: Any, estimate: Estimate) -> Array:
+    """Records as they are held; of a least squares cost no more is left than its curvature, the sum of their outer products."""
+    if estimate.value.ndim == 2 and estimate.up_to != "turn":
+        X, y, mask = (part[list(estimate.nodes)] for part in problem.data[:3])
+        return (y[..., None] * X)[mask > 0]
+    values, vectors = np.linalg.eigh(problem.hessian(problem.optimum)[list(estimate.nodes)].sum(0))
+    roots = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    return roots if estimate.value.ndim == 2 else roots[-1]
 
 
 def _sum_of_gradients(problem: Any, nodes: tuple[int, ...], points: Array) -> Array:
@@ -141,3 +152,17 @@ def _distance(value: Array, truth: Array, up_to: str | None) -> float:
         a, b = value.ravel() / max(np.linalg.norm(value), 1e-300), truth.ravel() / size
         return float(min(np.linalg.norm(a - b), np.linalg.norm(a + b)))
     return float(np.linalg.norm(value - truth) / size)
+
+
+def _apart(value: Array, truth: Array, up_to: str | None) -> float:
+    """How far apart two sets of records are, each next to the one that it fits best."""
+    if up_to == "turn":
+        return _distance(value.T @ value, truth.T @ truth, None)
+    if value.shape != truth.shape:
+        return float("inf")
+    from scipy.optimize import linear_sum_assignment
+
+    far = np.linalg.norm(value[:, None] - truth[None], axis=2)
+    if up_to == "label":
+        far = np.minimum(far, np.linalg.norm(value[:, None] + truth[None], axis=2))
+    return float(np.linalg.norm(far[linear_sum_assignment(far)]) / np.linalg.norm(truth))

@@ -14,7 +14,9 @@ from ..transcript import Transcript
 from ..version import __version__
 from ..view import Truth
 from .attack import attacks
+from .attacks.masked_records import HOLDING
 from .judge import WHOLE
+from .records import MOST
 
 WEIGHTS = ("R", "A", "C", "B", "W")
 TOLD = {"low": float, "high": float, "integer": bool}  # what side information may say of every node's values
@@ -70,6 +72,11 @@ def _untried(transcript: Transcript) -> list[str]:
         )
     if "kind=matern" in masks:
         found.append("A26 and A27 know masks of the quadratic class and were not tried on these")
+    if header.get("costs") == "logistic":
+        found.append(
+            f"records were looked for where a sum is of at most {MOST}, and behind masks where a node has at most {HOLDING}: more "
+            "may be read by a longer search, as long as less numbers make them up than are told"
+        )
     return found
 
 

@@ -36,7 +36,8 @@ def _first(view: View, cut: int) -> View:
 
 def error_ahead(estimate: Estimate, shown: View, longer: View) -> float:
     """The median relative error of the increments to come; infinite where nothing that comes speaks of it."""
-    if estimate.asset not in ("curvature", "record") or len(estimate.nodes) != 1:
+    shape = {"curvature": 2, "record": 1}.get(estimate.asset)
+    if len(estimate.nodes) != 1 or estimate.value.ndim != shape:
         return float("inf")
     H = np.outer(estimate.value, estimate.value) if estimate.asset == "record" else estimate.value
     early, whole = (heard(view, estimate.nodes[0]) for view in (shown, longer))

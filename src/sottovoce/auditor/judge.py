@@ -130,6 +130,19 @@ def _by(part: tuple[int, ...], adversary: Adversary, v: Verdict) -> Verdict:
 
 
 def _told(estimate: Estimate, word: str) -> str:
+    if estimate.asset == "record" and estimate.value.ndim == 2:
+        return _told_of_records(estimate)
     if len(estimate.nodes) > 1:
         return f"the sum over the nodes {', '.join(map(str, estimate.nodes))}"
     return f"up to {estimate.up_to}" if estimate.up_to else {"READ": "reproduced", "NARROWED": "better than a guess"}.get(word, "")
+
+
+def _told_of_records(estimate: Estimate) -> str:
+    """How many records, and what is left open."""
+    count, together = len(estimate.value), len(estimate.nodes) > 1
+    whose = f" of the nodes {', '.join(map(str, estimate.nodes))} together" if together else ""
+    unknown = ["the labels"] * (estimate.up_to == "label") + ["whose they are"] * together
+    if estimate.up_to == "turn":
+        return f"the {count} dimensions that the records{whose} span, and their second moments there"
+    records = "the record" if count == 1 else f"all {count} records"
+    return records + whose + (f", but not {' nor '.join(unknown)}" if unknown else "")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..masks import Quadratics
+from ..masks import Features, Quadratics
 from ..view import View
 from .attacks.tail_secants import curvature
 from .reading import coordinates, enclosed, heard
@@ -37,11 +37,17 @@ def declared(view: View) -> dict[str, str] | None:
 
 
 def quadratics(view: View) -> Quadratics | None:
-    """The law of quadratic masks, where there are no others."""
+    """The law of quadratic masks, alone or beside others."""
     options = declared(view)
-    if options is None or options["kind"] != "quadratic":
+    return None if options is None else Quadratics(coordinates(view), float(options["scale"]), float(options["tilt"]))
+
+
+def features(view: View) -> Features | None:
+    """The class of random features, where masks are of it too."""
+    options = declared(view)
+    if options is None or options["kind"] != "matern":
         return None
-    return Quadratics(coordinates(view), float(options["scale"]), float(options["tilt"]))
+    return Features(coordinates(view), float(options["amplitude"]), float(options["length"]), int(options["features"]))
 
 
 def one_run(view: View, run: int) -> View:
@@ -56,7 +62,7 @@ def one_run(view: View, run: int) -> View:
 def masked(view: View, victim: int) -> Masked | None:
     """What is read of the victim's component; None where there are no quadratic masks, or one of them is not read."""
     law = quadratics(view)
-    if law is None or view.wiretap or victim in view.coalition or not 0 <= victim < view.graph.n:
+    if law is None or features(view) is not None or view.wiretap or victim in view.coalition or not 0 <= victim < view.graph.n:
         return None
     group = enclosed(view, victim)
     runs = max((m.shape[-1] for m in view.sent.values()), default=0)
@@ -78,12 +84,18 @@ def _read(view: View, group: tuple[int, ...], law: Quadratics) -> Array | None:
     return np.array(found)
 
 
+def coefficients(view: View, size: int) -> Array | None:
+    """Those of the masks on every edge, (edge, size, run), NaN where the coalition does not know them."""
+    drawn = [d.value for (_, k), d in view.draws.items() if k == -1 and d.owner == "edge" and d.value.shape[1] == size]
+    return drawn[0] if len(drawn) == 1 else None
+
+
 def _known(view: View, law: Quadratics) -> Array | None:
     """The masks that the coalition knows, on each node's Hessian: (n, d, d)."""
-    drawn = [d.value for (_, k), d in view.draws.items() if k == -1 and d.owner == "edge" and d.value.shape[1] == law.size]
-    if len(drawn) != 1:
+    drawn = coefficients(view, law.size)
+    if drawn is None:
         return None
-    on_edges = law.parts(np.nan_to_num(drawn[0]))[0][..., 0]
+    on_edges = law.parts(np.nan_to_num(drawn))[0][..., 0]
     found = np.zeros((view.graph.n, law.d, law.d))
     np.add.at(found, view.graph.receiver, on_edges)
     np.subtract.at(found, view.graph.sender, on_edges)

@@ -29,7 +29,7 @@ class Opened(NamedTuple):
 
 def opened(view: View, victim: int) -> list[Opened]:
     """The sums over the smallest group around the victim, iteration by iteration; none where the method opens none."""
-    if not {"range", "words"} <= set(view.header["parameters"]) or victim in view.coalition:
+    if not {"range", "words"} <= set(view.header["parameters"]) or not 0 <= victim < view.graph.n or victim in view.coalition:
         return []
     group = tuple(range(view.graph.n)) if view.wiretap else enclosed(view, victim)
     found = []
@@ -45,7 +45,7 @@ def opened(view: View, victim: int) -> list[Opened]:
 def _point(view: View, k: int) -> Array | None:
     """Where iteration k took its gradients: what the coalition's own states say; the public start for the wire-tapper."""
     if view.coalition:
-        at = view.states[k].get("at")
+        at = view.states.get(k, {}).get("at")
         return None if at is None else at[view.coalition[0], :, 0]
     return np.zeros(view.header["coordinates"]) if k == 0 and view.header["parameters"].get("of") is None else None
 

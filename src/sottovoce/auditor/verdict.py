@@ -1,7 +1,7 @@
 """The words of a verdict, their order, and how evidence becomes one of them.
 
     READ         an attack reproduced it; the error stands beside it
-    READ UP TO   the same up to a sign, a scale, or as the sum over s nodes
+    READ UP TO   the same up to a sign, a scale, as the sum over s nodes, or all records of s nodes but not whose they are
     NARROWED     known better than the declared prior by at least one bit a coordinate
     WITNESSED    another world with the same view was built and replayed
     NOT DECIDED  none of these: the absence of an attack is not protection
@@ -22,6 +22,7 @@ from .attack import Estimate
 WORDS = ("READ", "READ UP TO", "NARROWED", "WITNESSED", "NOT DECIDED")
 PROTECTION = {"READ": 0, "READ UP TO": 1, "NARROWED": 2, "NOT DECIDED": 3, "WITNESSED": 4}
 EXACT = 1e-6  # a relative error below which a number counts as read
+RECORD = 1e-3  # and a record, which is known long before its last digit
 ALIKE = 1e-9  # errors below this differ by rounding only: the first attack that has one stands
 BIT = 0.5  # an error that is one bit a coordinate better than guessing zero
 
@@ -46,7 +47,7 @@ def word_for(estimate: Estimate, error: float, guessed: float = 1.0) -> str | No
     if not np.isfinite(error) or error > BIT * min(guessed, 1.0):
         return None
     partial = estimate.up_to is not None or len(estimate.nodes) > 1
-    if error <= EXACT:
+    if error <= (RECORD if estimate.asset == "record" else EXACT):
         return "READ UP TO" if partial else "READ"
     return None if partial else "NARROWED"
 

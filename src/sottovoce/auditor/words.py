@@ -15,7 +15,7 @@ WORST_FIRST = tuple(sorted(WORDS, key=PROTECTION.__getitem__))
 LETTERS = {"READ": "R", "READ UP TO": "U", "NARROWED": "N", "NOT DECIDED": "?", "WITNESSED": "W"}
 MEANING = {
     "READ": "An attack on what the adversary saw reproduced the number; its error stands beside it.",
-    "READ UP TO": "The same, but only up to a sign or a scale, or only as the sum over several nodes.",
+    "READ UP TO": "The same, but only up to a sign or a scale, as the sum over several nodes, or without knowing whose it is.",
     "NARROWED": "An attack came closer than the declared prior by at least one bit a number.",
     "NOT DECIDED": "Neither an attack nor another world settles it. That no attack succeeded is not protection.",
     "WITNESSED": "With a gradient (a value) shifted by a constant the adversary sees the same: that world was built and replayed.",
@@ -24,7 +24,7 @@ ABOUT = {
     "offset": "the gradient of its cost at one point; with the curvature, it gives a quadratic cost whole, up to a constant",
     "curvature": "the second derivatives of its cost; for least squares, the second moments of its records",
     "along-the-way": "the gradients of its cost at the points that it passed through",
-    "record": "the features of a record, where it has a single one",
+    "record": "what is in its records, one by one",
     "group-sum": "the sum of its gradient and those of others, the smallest such group that was read",
     "start": "the point x^0 that it started from",
     "value": "what it contributes to a mean or a sum",
@@ -33,7 +33,7 @@ NOUN = {
     "offset": "the gradient of {node}'s cost at one point",
     "curvature": "the curvature of {node}'s cost",
     "along-the-way": "the gradients of {node}'s cost at the points that it passed through",
-    "record": "the features of {node}'s only record",
+    "record": "the records of {node}",
     "group-sum": "a sum of gradients that {node}'s is part of",
     "start": "the point that {node} started from",
     "value": "{node}'s value",
@@ -65,9 +65,11 @@ def sentence(v: Verdict, labels: Sequence[Any] = ()) -> str:
     """What the adversary of this verdict can do, without its name: "reads the curvature of node 2's cost, ..."."""
     told = str(v.evidence.get("text", ""))
     it = NOUN.get(v.asset, f"the {v.asset} of {{node}}").format(node=node_name(v.node, labels))
+    if labels and (nodes := v.evidence.get("nodes")):
+        told = told.replace(f"the nodes {', '.join(map(str, nodes))}", f"the nodes {', '.join(str(labels[i]) for i in nodes)}")
+    if v.asset == "record" and told and not told.startswith("up to"):
+        return f"reads {told}"
     if v.verdict == "READ UP TO" and told.startswith("the sum over "):
-        if labels and (nodes := v.evidence.get("nodes")):
-            told = f"the sum over the nodes {', '.join(str(labels[i]) for i in nodes)}"
         if v.asset == "group-sum":
             return "reads the sum of the gradients " + told.removeprefix("the sum ")
         return f"reads {it}, but only in {told}"

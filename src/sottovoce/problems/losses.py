@@ -48,3 +48,7 @@ class Loss(Family):
         X, _, _, penalty = data[:4]
         matrix = self.bound * (X.swapaxes(1, 2) @ X) + penalty[:, :, None] * np.eye(X.shape[2])
         return np.linalg.eigvalsh(matrix).max(axis=1)
+
+    def written(self, data: tuple) -> dict[str, np.ndarray]:
+        X, y, mask, penalty = (part[0] for part in data[:4])
+        return {"X": X[mask > 0], "y": y[mask > 0], "penalty": penalty}

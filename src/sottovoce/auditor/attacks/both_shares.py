@@ -33,16 +33,16 @@ def run(view: View, victim: int) -> list[Estimate]:
         if not mine:
             return []  # a lone server: words that say nothing
     updates = np.array([sums(k) for k in range(view.iterations)])
-    return estimates(nodes, updates * n / view.header["stepsize"][0], points(view, n))
+    return estimates(view, nodes, updates * n / view.header["stepsize"][0], points(view, n))
 
 
 def serves(header: Any) -> bool:
     return header["algorithm"] == "two-servers" and not header["mechanisms"]
 
 
-def estimates(nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
+def estimates(view: View, nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
     found = [*gradients(nodes, g, x), *bent(nodes, g, x)]
-    return found + [record for e in found if e.asset == "curvature" and len(nodes) == 1 for record in features(e)]
+    return found + [record for e in found if e.asset == "curvature" for record in features(view, e)]
 
 
 def shared(view: View, k: int, nodes: tuple[int, ...], n: int) -> Array:

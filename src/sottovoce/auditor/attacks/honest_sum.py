@@ -13,10 +13,10 @@ import numpy as np
 from ...view import View
 from ..attack import Attack, Estimate, register
 from ..opened import Opened, opened
+from .record_features import features
 from .tail_secants import curvature as secants
 
 Array = np.ndarray
-LONE = 1e-9  # a second eigenvalue below which a Hessian is that of a single record
 
 
 def run(view: View, victim: int) -> list[Estimate]:
@@ -33,7 +33,8 @@ def run(view: View, victim: int) -> list[Estimate]:
         return gradients(nodes, -found[0].sums[None, :d], np.zeros((1, d))) + values
     there = [o for o in found if o.at is not None]
     nodes, g, x = there[0].nodes, np.array([o.sums[-d:] for o in there]), np.array([o.at for o in there])
-    return gradients(nodes, g, x) + (curvature(there[-1], d) if len(there[-1].sums) > d else bent(nodes, g, x))
+    bends = curvature(there[-1], d) if len(there[-1].sums) > d else bent(nodes, g, x)
+    return gradients(nodes, g, x) + bends + [record for e in bends for record in features(view, e)]
 
 
 def gradients(nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
@@ -51,15 +52,10 @@ def bent(nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
 
 
 def curvature(last: Opened, d: int) -> list[Estimate]:
-    """The sum of the Hessians, and the record behind it where there is a single one."""
+    """The sum of the Hessians."""
     H = np.zeros((d, d))
     H[np.triu_indices(d)] = last.sums[:-d]
-    H = H + np.triu(H, 1).T
-    found = [Estimate(last.nodes, "curvature", H)]
-    values, vectors = np.linalg.eigh(H)
-    if len(last.nodes) == 1 and d > 1 and abs(values[:-1]).max() < LONE * values[-1]:
-        found.append(Estimate(last.nodes, "record", vectors[:, -1] * np.sqrt(values[-1]), up_to="sign"))
-    return found
+    return [Estimate(last.nodes, "curvature", H + np.triu(H, 1).T)]
 
 
 def control() -> tuple[Any, int, Any]:

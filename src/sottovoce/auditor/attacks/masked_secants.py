@@ -12,6 +12,7 @@ from typing import Any
 from ...view import View
 from ..attack import Attack, Estimate, register
 from ..masked import masked
+from .record_features import features
 
 
 def run(view: View, victim: int) -> list[Estimate]:
@@ -22,10 +23,9 @@ def run(view: View, victim: int) -> list[Estimate]:
     if len(seen.group) == 1:
         return [Estimate((victim,), "curvature", mean[place])]
     total = mean.sum(0)
-    return [
-        Estimate((victim,), "curvature", mean[place], guess=total / len(seen.group)),
-        Estimate(seen.group, "curvature", total),
-    ]
+    naive = Estimate((victim,), "curvature", mean[place], guess=total / len(seen.group))
+    together = Estimate(seen.group, "curvature", total)
+    return [naive, together, *features(view, together)]
 
 
 def control() -> tuple[Any, int, Any]:
@@ -41,7 +41,7 @@ register(
     Attack(
         name="masked-secants",
         id="A26",
-        assets=("curvature",),
+        assets=("curvature", "record"),
         uses="what A3 uses of every honest node of a component, the masks on the coalition's own edges",
         idea="Secants give the masked curvature; known masks come off, the others cancel over a component of honest nodes.\n"
         "Fresh masks average out over runs on the same data.",

@@ -87,7 +87,9 @@ def _known(view: View) -> Known | None:
     last = min(view.iterations, K + WINDOW)
     if view.wiretap or view.graph.n * d > LARGEST or last - K < 2 * d:
         return None
-    if set(view.costs) != set(view.coalition) or len(view.coalition) == view.graph.n or not _modelled(view):
+    if view.header.get("costs") != "quadratic" or len(view.coalition) == view.graph.n or not _modelled(view):
+        return None
+    if set(view.costs) != set(view.coalition):
         return None
     entries, n, own = layout(view.graph), view.graph.n, list(view.coalition)
     rounds = [_round(view, entries, k, d) for k in range(K, last)]

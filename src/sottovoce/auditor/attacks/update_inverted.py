@@ -32,7 +32,7 @@ def run(view: View, victim: int) -> list[Estimate]:
         return []
     start = found.solved.array(found.start[victim, :, 0])
     said = [Estimate((victim,), "start", start)] if np.isfinite(start).all() else []
-    return said + of_one(found, victim) + _around(view, found, enclosed(view, victim))
+    return said + of_one(view, found, victim) + _around(view, found, enclosed(view, victim))
 
 
 def parties(view: View) -> int:
@@ -40,7 +40,7 @@ def parties(view: View) -> int:
     return view.graph.n - int(view.header.get("helpers", 0))
 
 
-def of_one(found: Played, victim: int) -> list[Estimate]:
+def of_one(view: View, found: Played, victim: int) -> list[Estimate]:
     """Its gradients where they and their points are fixed; its curvature where increments are."""
     if not found.gradients:
         return []
@@ -52,7 +52,7 @@ def of_one(found: Played, victim: int) -> list[Estimate]:
     H = next((H for lag in LAGS if (H := bent(found, victim, lag)) is not None), None)
     if H is not None:
         said.append(Estimate((victim,), "curvature", H))
-        said += features(said[-1])
+        said += features(view, said[-1])
     return said
 
 
