@@ -13,7 +13,7 @@ import asyncio
 import platform
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from .draws import NodeDraws
 from .federation import HIDDEN
 from .loop import Loop, Watch
 from .node_file import NodeFile
+from .recorder import Recorder, discarded, written
 from .status import Log, Status
 from .store import Store, ended, read_key, store_of
 from .zenoh_link import ZenohLink
@@ -77,16 +78,23 @@ class Node(Watch):
         key, log = read_key(self.file.key), Log(self.file.folder / LOG, self.file.name)
         self.log, k = log, -1
         try:
-            with store_of(self.file.keep, self.file.store, key, self.roster.digest, self.identity.folder / USED) as store:
+            with ExitStack() as held:
+                store = held.enter_context(
+                    store_of(self.file.keep, self.file.store, key, self.roster.digest, self.identity.folder / USED)
+                )
+                recorder = held.enter_context(self._recorder(key)) if self.file.recorded else None
                 log.write("start", run=self.roster.run, iterations=self.roster.iterations, version=__version__)
-                self._playing = self._loop(store)
+                self._playing = self._loop(store, recorder)
                 if left.is_set():  # meanwhile; from here on `stop` finds whom to tell
                     self.stop()
                 for k, x in self._playing.run():
                     self.status.reached(k)
                     if self._playing.over:
+                        if recorder is not None:
+                            recorder.write(self._playing.replay.task)
                         self._write(x, k)
                     yield k, x
+                discarded(self.file.store) if recorder is None else recorder.erase()
                 store.erase()
             log.write("end", iteration=k, bytes=self.status.sent)
         except (KeyboardInterrupt, GeneratorExit):
@@ -105,14 +113,18 @@ class Node(Watch):
             playing.failure = Ended(f"{self.file.name} was stopped by its own program; started again, it goes on where it was")
             playing.wake.put(None)
 
-    def _loop(self, store: Store) -> Loop:
+    def _recorder(self, key: bytes) -> Recorder:
+        durable = self.file.keep == "disk"
+        return Recorder(self.file.store, self.file.transcript, key, self.roster, self.me, self.cost, durable)
+
+    def _loop(self, store: Store, recorder: Recorder | None) -> Loop:
         wires = self.federation.wiring(self.file.name, self.file.listen)
         self.link = ZenohLink(self.roster, self.identity, wires, counts=self.status)
         keys = tuple(map(bytes.fromhex, self.roster.keys))
         draws = NodeDraws(self.me, self.identity.secret, keys, self.roster.digest, self.roster.seed)
         return Loop(
             self.roster, self.me, self.cost, store, self.link, draws, x0=self.file.x0, watch=self, deadline=self.deadline,
-            hashed=self.hashed,
+            hashed=self.hashed, recorder=recorder,
         )  # fmt: skip
 
     # what the loop tells -----------------------------------------------------------------------------------------
@@ -137,6 +149,8 @@ class Node(Watch):
             raise InputError(f"this run has ended, and its result is in {self.result}; for another one say `sottovoce again`")
         if self.result.exists() and not self._written:
             raise InputError(f"{self.result} holds the result of another run; move it away, or name another folder in node.toml")
+        if self.file.recorded:
+            written(self.file.transcript, self.roster.digest)
         self.file.result.mkdir(parents=True, exist_ok=True)
 
     def _check_alone(self) -> None:
