@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
+import subprocess
+import sys
 import threading
 import tomllib
 from dataclasses import replace
@@ -370,6 +373,17 @@ def test_a_node_file_says_on_or_off(tmp_path, capsys, value, said):
     (file.parent / "transcript" / "transcript.toml").write_text('[header]\nroster = "of another run"\n')
     with pytest.raises(InputError, match="holds the transcript of another run; move it away"):
         next(sv.Node(file).run())
+
+
+def test_the_commands_of_the_documentation(tmp_path):
+    page = (HERE.parent / "docs" / "running.md").read_text()
+    (block,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    script = f'sottovoce() {{ "{sys.executable}" -m sottovoce "$@"; }}\n{block}'
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert "what node-1, node-3 kept of the run" in " ".join(done.stdout.split())
+    assert "node-0  R by node-1" in done.stdout
+    assert "<html" in (tmp_path / "pooled.html").read_text()
 
 
 # foretold, without the truth -------------------------------------------------------------------------------------------
