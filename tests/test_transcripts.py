@@ -28,7 +28,7 @@ from sottovoce.view import WIRE, view_of
 pytest.importorskip("zenoh")
 pytest.importorskip("cryptography")
 
-from sottovoce.peer.recorder import Recorder
+from sottovoce.peer.recorder import Recorder, erased
 
 HERE = Path(__file__).parent
 core = SimpleNamespace(**runpy.run_path(str(HERE / "test_peer_core.py")))
@@ -63,7 +63,7 @@ class Rig(core.Rig):
         """What each has written down, read back."""
         for me, recorder in self.recorders.items():
             recorder.write(self.loops[me].replay.task)
-            recorder.erase()
+            erased(self.folder / str(me))
         return [sv.Transcript.load(self.part(me)) for me in range(5)]
 
 
@@ -181,6 +181,7 @@ def test_kills_leave_no_gap_and_change_no_bit(tmp_path):
         parts, rig = played(tmp_path / str(seed), task, kills, seed, network=faulty)
         same(parts, calm)
         deaths += rig.deaths
+        assert not any((tmp_path / str(seed) / str(me) / "transcript" / "store").exists() for me in range(5))
     assert len(deaths) > 20
     assert {place for _, place in deaths} == set(core.PLACES)
 
@@ -191,6 +192,9 @@ def test_what_the_system_drew_is_what_was_sent(tmp_path):
     rig = Rig(tmp_path, core.roster_of(task, private=core.PRIVATE), 2, draws=core.node_draws)
     rig.play(core.fates(2, 6, 60))
     parts = rig.transcripts()
+    rig.die(0)  # after its part was written, and before all was said
+    rig.start(0)
+    same(rig.transcripts(), parts)
     rig.close()
     whole = sv.pooled(*parts)
     entries = layout(whole.graph)
@@ -354,7 +358,7 @@ def test_of_a_masked_node_nothing_is_read(tmp_path, capsys):
     assert any(d.known == "edge" for d in sv.Transcript.load(folder / "node-1" / "transcript").draws.values())
 
 
-WRONG = [("yes", "transcript must be one of off, on, not 'yes'"), (True, "transcript is a text, not True")]
+WRONG = [("yes", "transcript must be one of off, on, not 'yes'"), (True, "transcript must be one of off, on, not True")]
 
 
 @pytest.mark.parametrize(("value", "said"), WRONG, ids=str)
@@ -382,6 +386,7 @@ def test_the_commands_of_the_documentation(tmp_path):
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     assert "what node-1, node-3 kept of the run" in " ".join(done.stdout.split())
+    assert "5 of them kept a transcript, which holds secrets" in done.stdout
     assert "node-0  R by node-1" in done.stdout
     assert "<html" in (tmp_path / "pooled.html").read_text()
 

@@ -264,6 +264,8 @@ def show_up(console: Console, facts: Facts) -> None:
     else:
         console.print(f"{facts['nodes']} nodes, {facts['iterations']:,} iterations in {facts['seconds']:.1f} s", markup=False)
     console.print(f"x = {facts['x']}, the nodes apart by {facts['apart']:.1e}", markup=False)
+    if facts["transcripts"]:
+        console.print(f"{len(facts['transcripts'])} of them kept a transcript, which holds secrets: NODE/transcript", markup=False)
 
 
 def show_demo(console: Console, facts: Facts) -> None:

@@ -13,7 +13,7 @@ import asyncio
 import platform
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from .draws import NodeDraws
 from .federation import HIDDEN
 from .loop import Loop, Watch
 from .node_file import NodeFile
-from .recorder import Recorder, discarded, written
+from .recorder import Recorder, erased, written
 from .status import Log, Status
 from .store import Store, ended, read_key, store_of
 from .zenoh_link import ZenohLink
@@ -78,11 +78,8 @@ class Node(Watch):
         key, log = read_key(self.file.key), Log(self.file.folder / LOG, self.file.name)
         self.log, k = log, -1
         try:
-            with ExitStack() as held:
-                store = held.enter_context(
-                    store_of(self.file.keep, self.file.store, key, self.roster.digest, self.identity.folder / USED)
-                )
-                recorder = held.enter_context(self._recorder(key)) if self.file.recorded else None
+            place = store_of(self.file.keep, self.file.store, key, self.roster.digest, self.identity.folder / USED)
+            with place as store, self._recorder(key) as recorder:
                 log.write("start", run=self.roster.run, iterations=self.roster.iterations, version=__version__)
                 self._playing = self._loop(store, recorder)
                 if left.is_set():  # meanwhile; from here on `stop` finds whom to tell
@@ -90,11 +87,9 @@ class Node(Watch):
                 for k, x in self._playing.run():
                     self.status.reached(k)
                     if self._playing.over:
-                        if recorder is not None:
-                            recorder.write(self._playing.replay.task)
-                        self._write(x, k)
+                        self._write(x, k, recorder)
                     yield k, x
-                discarded(self.file.store) if recorder is None else recorder.erase()
+                erased(self.file.store)
                 store.erase()
             log.write("end", iteration=k, bytes=self.status.sent)
         except (KeyboardInterrupt, GeneratorExit):
@@ -113,7 +108,9 @@ class Node(Watch):
             playing.failure = Ended(f"{self.file.name} was stopped by its own program; started again, it goes on where it was")
             playing.wake.put(None)
 
-    def _recorder(self, key: bytes) -> Recorder:
+    def _recorder(self, key: bytes) -> Recorder | nullcontext[None]:
+        if not self.file.recorded:
+            return nullcontext()
         durable = self.file.keep == "disk"
         return Recorder(self.file.store, self.file.transcript, key, self.roster, self.me, self.cost, durable)
 
@@ -162,7 +159,10 @@ class Node(Watch):
                 "place of one; stop that one first"
             )
 
-    def _write(self, x: Any, k: int) -> None:
+    def _write(self, x: Any, k: int, recorder: Recorder | None) -> None:
+        """The transcript, where one is kept, then the result: where that is, all is."""
+        if recorder is not None and self._playing is not None:
+            recorder.write(self._playing.replay.task)
         provenance = {
             "sottovoce": __version__, "python": platform.python_version(), "numpy": np.__version__, "kind": "deployment",
             "run": self.roster.run, "roster": self.roster.digest.hex(), "node": self.file.name,

@@ -84,7 +84,7 @@ class NodeFile:
 
 def _word(file: Path, facts: Mapping[str, Any], name: str, words: tuple[str, ...]) -> str:
     """One of a few words; the first unless given."""
-    word = of(file, facts, name, str, words[0])
+    word = facts.get(name, words[0])
     if word not in words:
         raise InputError(f"{file}: {name} must be one of {', '.join(words)}, not {word!r}")
     return word

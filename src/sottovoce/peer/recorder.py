@@ -23,6 +23,7 @@ from ..simulate.own import Own
 from ..simulate.task import Task
 from ..transcript import TOML, Draw, Transcript, header_of
 from .codec import decode, encode
+from .log import START
 from .noting import Note, NotingNode, edges_of, states_of
 from .plan import on_edges
 from .roster import Roster
@@ -95,11 +96,6 @@ class Recorder:
         header |= {"run": self.roster.run, "roster": self.roster.digest.hex(), "nodes": [self.me]}
         return Transcript(header, part.sent, part.draws, part.states, task.graph.edges, own=_own_cost(self.me, self.cost))
 
-    def erase(self) -> None:
-        """The part is written: the log opens no more."""
-        if self.store.folder.is_dir():
-            self.store.erase()
-
 
 def written(folder: Path, digest: bytes) -> bool:
     """Whether a run's part is there already; refused where the folder holds another run's."""
@@ -109,10 +105,16 @@ def written(folder: Path, digest: bytes) -> bool:
     return file.exists()
 
 
-def discarded(store: Path) -> None:
-    """What was kept of a run whose node was told, on its way, to keep no transcript: nobody will read it."""
-    for name in ("store", "store.new"):
-        (store / FOLDER / name).unlink(missing_ok=True)
+def erased(store: Path) -> None:
+    """The run has ended: the log, if there is one, opens no more, be it written down or that of a node which was told on its way to
+    keep none. Without its salt it does not open wherever the disk keeps copies of the rest."""
+    for path in (store / FOLDER / name for name in ("store", "store.new")):
+        if path.exists():
+            with path.open("r+b") as file:
+                file.write(bytes(START))
+                file.flush()
+                os.fsync(file.fileno())
+            path.unlink()
 
 
 class _Part:
