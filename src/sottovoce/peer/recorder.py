@@ -127,12 +127,17 @@ class _Part:
         pairs = co_senders(task.graph)
         self.pairs = {pair: i for i, pair in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))}
         notes = {k: [Note(*note) for note in found] for k, (_, found, _) in records.items()}
-        self.sent = _Lazy({(k, e): m for k, (found, _, _) in records.items() for e, m in enumerate(found)}, self._message)
+        self.sent = _Lazy({(k, e): (k, m) for k, (found, _, _) in records.items() for e, m in enumerate(found)}, self._message)
         self.draws = _Lazy({(note.name, k): (k, note) for k, found in notes.items() for note in found}, self._draw)
         self.states = _Lazy({k: found for k, (_, _, found) in records.items()}, self._state)
 
-    def _message(self, both: tuple[Array, Array]) -> Array:
-        return _spread(len(self.layout.sender), np.concatenate([self.outs, self.ins]), np.concatenate(both))
+    def _message(self, one: tuple[int, tuple[Array, Array]]) -> Array:
+        (k, both), sequence = one, self.task.sequence
+        sent = _spread(len(self.layout.sender), np.concatenate([self.outs, self.ins]), np.concatenate(both))
+        if sequence is None or k < 0 or sent.dtype.kind != "f":
+            return sent
+        linked = sequence.active[sequence.index(k, k + 1)[0]]
+        return np.where(linked[:, None, None], sent, np.nan)  # what crosses where there is no edge now says nothing
 
     def _draw(self, one: tuple[int, Note]) -> Draw:
         k, note = one
