@@ -135,14 +135,14 @@ def view_of(transcript: Transcript, who: Iterable[int] | str) -> View:
     if isinstance(who, str):
         if who != WIRE:
             raise ParameterError(f"a view is that of a set of nodes, or 'wire'; not {who!r}")
-        _check_kept(transcript, range(n), "a wire-tapper, who hears all links")
+        _check_kept(transcript, None)
         sent = {} if len(transcript.wire) else dict(transcript.sent)
         known = {key: d for key, d in transcript.draws.items() if d.known == "all"}
         return View(header, (), sent, dict(transcript.wire), known, {})
     coalition = tuple(sorted({int(i) for i in who}))
     if not coalition or coalition[0] < 0 or coalition[-1] >= n:
         raise ParameterError(f"a coalition is one or more of the nodes 0 to {n - 1}, not {who!r}")
-    _check_kept(transcript, coalition, f"the nodes {', '.join(str(transcript.graph.labels[i]) for i in coalition)}")
+    _check_kept(transcript, coalition)
     member = np.isin(np.arange(n), coalition)
     seen = np.array([member[s] or member[r] for s, r in transcript.edges])
     sent = {key: _only(m, seen) for key, m in transcript.sent.items()}
@@ -154,11 +154,13 @@ def view_of(transcript: Transcript, who: Iterable[int] | str) -> View:
     return View(header, coalition, sent, {}, draws, states, costs)
 
 
-def _check_kept(transcript: Transcript, who: Iterable[int], called: str) -> None:
-    """A deployed run: there is the view of those nodes alone whose parts are here."""
-    if transcript.nodes is not None and not set(who) <= set(transcript.nodes):
-        kept = ", ".join(str(transcript.graph.labels[i]) for i in transcript.nodes)
-        raise InputError(f"expected parts of a run that hold what {called} saw; here are those of {kept}, which do not")
+def _check_kept(transcript: Transcript, coalition: tuple[int, ...] | None) -> None:
+    """A deployed run: there are the views of those nodes alone whose parts are here, and none of a wire-tapper (None)."""
+    if transcript.nodes is None or (coalition is not None and set(coalition) <= set(transcript.nodes)):
+        return
+    named = lambda nodes: ", ".join(str(transcript.graph.labels[i]) for i in nodes)
+    who = "a wire-tapper, who hears all links" if coalition is None else f"the nodes {named(coalition)}"
+    raise InputError(f"expected parts of a run that hold what {who} saw; here are those of {named(transcript.nodes)}, which do not")
 
 
 def _only(values: Array, rows: Array) -> Array:
