@@ -13,8 +13,8 @@ import sottovoce as sv
 NAMES = {
     "Algorithm", "Ball", "Box", "Graph", "GraphSequence", "MaskBook", "Mechanism", "Parameter", "Problem", "Report",
     "Result", "Transcript", "View", "accountant", "audit", "audit_transcript", "average", "columns", "compare",
-    "compare_privacy", "doubly", "errors", "graphs", "mechanism", "problems", "protection", "register", "registry", "reproduce",
-    "rows", "run", "solve", "standardise", "stepsize",
+    "compare_privacy", "doubly", "errors", "graphs", "mechanism", "pooled", "problems", "protection", "register", "registry",
+    "reproduce", "rows", "run", "solve", "standardise", "stepsize",
 }  # fmt: skip
 MODULES = {"accountant", "errors", "graphs", "problems", "registry"}  # of the submodules, those that are meant to be used
 

@@ -24,6 +24,7 @@ from .averaging import average as average
 from .graph import Graph as Graph
 from .masks import MaskBook as MaskBook
 from .paper.reproduce import reproduce as reproduce
+from .pooling import pooled as pooled
 from .privacy_comparison import compare_privacy as compare_privacy
 from .problem import Problem as Problem
 from .protection import protection as protection

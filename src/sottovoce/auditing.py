@@ -86,11 +86,16 @@ def audit_transcript(
     side_information: Mapping[str, Any] | None = None, truth: Truth | None = None, at_most: int | None = None,
     worlds: str | Path | None = None,
 ) -> Report:  # fmt: skip
-    """The same for a recorded run. Where nobody knows the truth, READ means that held-back messages were foretold."""
+    """The same for a recorded run. Where nobody knows the truth, READ means that held-back messages were foretold.
+
+    Of a deployed run there are the parts that some nodes kept (`pooled`): unless `curious` says otherwise, these look together.
+    """
     graph, told = transcript.graph, checked(side_information)
     truth = truth_of(transcript) if truth is None else truth
     parties = graph.n - transcript.header.get("helpers", 0)
-    groups, watched = asked(graph, parties, curious, at_most, victims)
+    groups, watched = asked(graph, parties, _keepers(transcript, curious, at_most), at_most, victims)
+    if at_most is not None and transcript.nodes is not None:
+        groups = [group for group in groups if set(group) <= set(transcript.nodes)]
     adversaries: list[Adversary] = [*groups, *[WIRE] * wiretap]
     found = Witnesses(transcript)
     judge = Judge(functools.cache(lambda who: _view(transcript, who, told)), truth, graph, watched, found.evidence)
@@ -105,6 +110,12 @@ def audit_transcript(
         verdicts=verdicts, assumptions=assumptions(transcript, truth, told), public=tuple(public(transcript)),
         facts=facts_of(transcript, graph) | {"adversaries": len(adversaries)}, attacks=gallery(transcript.header), advice=(),
     )  # fmt: skip
+
+
+def _keepers(transcript: Transcript, curious: Any, at_most: int | None) -> Any:
+    """Who looks: unless it is said, of a deployed run those whose parts are here, together."""
+    unsaid = curious is None and at_most is None
+    return [set(transcript.nodes)] if unsaid and transcript.nodes is not None else curious
 
 
 def asked(

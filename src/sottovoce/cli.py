@@ -46,6 +46,7 @@ AUDITED = """Examples:
   sottovoce audit private-gradient-tracking --set K=3 --html report.html
   sottovoce audit ab --curious 1,2 --victims 0 --wiretap --json
   sottovoce audit kept/transcript
+  sottovoce audit five/node-1/transcript five/node-3/transcript
 """
 FOUNDED = """Examples:
 
@@ -154,17 +155,19 @@ def stepsize(algorithm: str, /, *, setting: Setting = SETTING) -> int:
 
 
 @app.command(help_epilogue=AUDITED)
-def audit(algorithm: str, /, *, auditing: Auditing = AUDITING) -> int:
+def audit(algorithm: str, /, *more: str, auditing: Auditing = AUDITING) -> int:
     """Say who would learn what of whom, with evidence.
 
     Parameters
     ----------
     algorithm
         Its name, with parameters if you like; or the folder of a recorded run's transcript
+    more
+        Folders of other nodes of that run, which pool what they kept.
     """
     from . import cli_work as work
 
-    report = work.audit(algorithm, auditing)
+    report = work.audit((algorithm, *more), auditing)
     if auditing.json:
         print(report.to_json(), end="")
         return 0

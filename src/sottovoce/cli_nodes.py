@@ -35,6 +35,7 @@ def init(folder: str, founding: Founding) -> dict[str, Any]:
     plan = Plan(
         tuple(build(text) for text in founding.graph), name, own, founding.problem, tuple(map(mechanism, founding.mechanism)),
         stepsize, founding.iterations, founding.tolerance, hosts, founding.port, founding.days,
+        founding.transcript,
     )  # fmt: skip
     federation, advice = found(folder, plan)
     return plain({
@@ -106,6 +107,7 @@ def _ended(one: Node, x: Any, seconds: float) -> dict[str, Any]:
     return plain({
         "schema": SCHEMA, "name": facts["name"], "iterations": facts["iteration"], "x": x, "sent": facts["sent"],
         "received": facts["received"], "seconds": seconds, "result": str(one.result),
+        "transcript": str(one.file.transcript) if one.file.recorded else None,
     })  # fmt: skip
 
 
@@ -247,6 +249,8 @@ def show_node(console: Console, facts: Facts) -> None:
     took = f"{facts['iterations']:,} iterations in {facts['seconds']:.1f} s"
     console.print(f"{facts['name']}: {took}, {facts['sent']:,} bytes sent", markup=False)
     console.print(f"x = {facts['x']}\nresult: {facts['result']}", markup=False)
+    if facts["transcript"]:
+        console.print(f"transcript: {facts['transcript']}, which holds secrets", markup=False)
 
 
 def show_up(console: Console, facts: Facts) -> None:
@@ -260,6 +264,8 @@ def show_up(console: Console, facts: Facts) -> None:
     else:
         console.print(f"{facts['nodes']} nodes, {facts['iterations']:,} iterations in {facts['seconds']:.1f} s", markup=False)
     console.print(f"x = {facts['x']}, the nodes apart by {facts['apart']:.1e}", markup=False)
+    if facts["transcripts"]:
+        console.print(f"{len(facts['transcripts'])} of them kept a transcript, which holds secrets: NODE/transcript", markup=False)
 
 
 def show_demo(console: Console, facts: Facts) -> None:

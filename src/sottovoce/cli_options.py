@@ -165,6 +165,8 @@ class Founding:
     """The first on this machine; 0: free ones."""
     days: int = 365
     """How long certificates are valid."""
+    transcript: Flag = False
+    """Each node keeps what it sees, for an audit: secrets."""
     json: Json = False
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .errors import GraphError, InputError, ParameterError
 from .graph import Graph
+from .pooling import pooled
 from .problem import Problem
 from .registry import algorithm, mechanism, parse_options, parse_value
 from .simulate.checks import named
@@ -91,15 +92,15 @@ def stepsize(text: str, setting: Setting) -> dict[str, Any]:
     return plain({"schema": SCHEMA, "algorithm": name, **_scene_facts(setting, graph), **_advice(advice), "says": str(advice)})
 
 
-def audit(text: str, auditing: Auditing) -> Report:
-    """Audit a rehearsal, or the transcript in a folder; write the page."""
+def audit(texts: Sequence[str], auditing: Auditing) -> Report:
+    """Audit a rehearsal, the transcript in a folder, or the parts in several folders together; write the page."""
     from .auditing import audit, audit_transcript, with_commands
 
     if auditing.html is not None:
         check_page(auditing.html)
-    told = parse_options(auditing.side_information or "")
-    if Path(text).is_dir():
-        transcript = _transcript(text, auditing)
+    told, text = parse_options(auditing.side_information or ""), texts[0]
+    if len(texts) > 1 or Path(text).is_dir():
+        transcript = _transcript(texts, auditing)
         asked = _adversaries(auditing, transcript.graph)
         report, seed = audit_transcript(transcript, side_information=told, worlds=auditing.witness, **asked), None
     else:
@@ -110,20 +111,20 @@ def audit(text: str, auditing: Auditing) -> Report:
         everybody = joined(graph, algorithm(name).helpers, False)  # a helper may be curious too
         options |= {"side_information": told, "worlds": auditing.witness, **_adversaries(auditing, everybody)}
         report, seed = audit(name, problem, graph, **options), auditing.seed
-    report = with_commands(report, functools.partial(_command, text, auditing), seed)
+    report = with_commands(report, functools.partial(_command, texts, auditing), seed)
     if auditing.html is not None:
         report.save(auditing.html)
     return report
 
 
-def _transcript(folder: str, auditing: Auditing) -> Transcript:
-    """A folder as Transcript.save or Result.save wrote it; what a recorded run fixes cannot be asked for again."""
+def _transcript(folders: Sequence[str], auditing: Auditing) -> Transcript:
+    """Folders as Transcript.save or Result.save wrote them, or nodes' own; what a recorded run fixes cannot be asked for again."""
     fixed = ("problem", "graph", "mechanism", "set", "stepsize", "iterations", "runs", "seed")
     given = [f"--{name}" for name in fixed if getattr(auditing, name) != getattr(type(auditing)(), name)]
     if given:
-        raise ParameterError(f"{folder} holds a recorded run, which fixes {', '.join(given)}; leave that out")
-    inner = Path(folder) / "transcript"
-    return Transcript.load(inner if inner.is_dir() else folder)
+        raise ParameterError(f"{folders[0]} holds a recorded run, which fixes {', '.join(given)}; leave that out")
+    inner = [Path(folder) / "transcript" for folder in folders]
+    return pooled(*(path if path.is_dir() else path.parent for path in inner))
 
 
 def _adversaries(auditing: Auditing, graph: Graph) -> dict[str, Any]:
@@ -157,9 +158,9 @@ def check_page(file: str) -> None:
         raise InputError(f"there is no folder {path.parent}, where {path.name} should go; make it first")
 
 
-def _command(text: str, auditing: Auditing, verdict: Verdict | None = None) -> str:
+def _command(texts: Sequence[str], auditing: Auditing, verdict: Verdict | None = None) -> str:
     """The line that gives the same report, or the same verdict, again."""
-    words = ["sottovoce", "audit", text]
+    words = ["sottovoce", "audit", *texts]
     if verdict is not None:
         wire = isinstance(verdict.adversary, str)
         who: dict[str, Any] = {"wiretap": True} if wire else {"curious": (",".join(map(str, verdict.adversary)),), "wiretap": False}

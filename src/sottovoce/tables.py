@@ -1,9 +1,10 @@
-"""Plain files: TOML out (the standard library only reads it), for results, transcripts and settings."""
+"""Plain files: TOML out (the standard library only reads it) and arrays, for results, transcripts and settings."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,27 @@ def _branches(value: Any) -> list[Mapping[str, Any]]:
 
 def write_toml(file: Path, tree: Mapping[str, Any]) -> None:
     """Write a tree to a file that only its owner can read, whole or not at all."""
+    new, out = _owned(file)
+    with open(out, "w") as text:
+        text.write(toml(tree))
+    new.replace(file)
+
+
+def write_arrays(file: Path, arrays: Iterable[tuple[str, Any]]) -> None:
+    """The same for arrays, as np.savez_compressed writes them, but one after the other: they need not all be in memory."""
+    new, out = _owned(file)
+    with open(out, "wb") as raw, zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as packed:
+        for name, array in arrays:
+            with packed.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+    new.replace(file)
+
+
+def _owned(file: Path) -> tuple[Path, int]:
+    """A new file beside this one, open for writing, that only its owner can read."""
     new = file.with_suffix(file.suffix + ".new")
     new.unlink(missing_ok=True)
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-        out.write(toml(tree))
-    new.replace(file)
+    return new, os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
 def _key(name: Any) -> str:

@@ -3,6 +3,9 @@
 `sent[k, exchange]` is the payload of every edge as its ends read it, (edge, numbers, run); `wire[k, exchange]`, uint8 (edge, bytes,
 run), what crosses instead where links are sealed; `draws[name, k]` with its owner, who knows it and its law; `states[k]` what the
 nodes hold after iteration k. The set-up is k = -1. A transcript holds secrets.
+
+A node of a deployment writes its own part: the header's `nodes` says whose it is, numbers that it did not see are NaN (zero where
+numbers are whole), and `own` is its cost. Parts of one run are put together by `pooled`.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ import numpy as np
 from .errors import InputError
 from .graph import Graph
 from .layout import Layout, layout
-from .tables import write_toml
+from .tables import write_arrays, write_toml
 
 VERSION = 1
+TOML, ARRAYS = "transcript.toml", "transcript.npz"
+NOTICE = "holds secrets: messages, states and draws; whoever reads this file learns what its nodes know"
 
 
 class Draw(NamedTuple):
@@ -102,6 +107,13 @@ class Transcript:
     edges: tuple[tuple[int, int], ...]
     costs: Any = None  # the problem, where it is known
     wire: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    own: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)  # of a deployed node: its cost, {"H", "b"}
+
+    @property
+    def nodes(self) -> tuple[int, ...] | None:
+        """Whose parts these are; None where everything was recorded."""
+        found = self.header.get("nodes")
+        return None if found is None else tuple(found)
 
     @property
     def iterations(self) -> int:
@@ -113,34 +125,38 @@ class Transcript:
         return Graph(self.header["graph"]["n"], self.edges, labels=self.header["graph"].get("labels"))
 
     def save(self, folder: str | Path) -> Path:
-        """Write transcript.toml and transcript.npz into a folder."""
+        """Write transcript.npz and transcript.toml into a folder; their owner alone can read them."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        arrays: dict[str, Any] = {f"sent/{k}/{e}": m for (k, e), m in self.sent.items()}
-        arrays |= {f"wire/{k}/{e}": m for (k, e), m in self.wire.items()}
-        arrays |= {f"draws/{name}/{k}": d.value for (name, k), d in self.draws.items() if d.value is not None}
-        arrays |= {f"states/{name}/{k}": v for k, leaves in self.states.items() for name, v in leaves.items()}
+        write_arrays(folder / ARRAYS, self._arrays())
         kinds = {name: [d.owner, d.known, d.law] for (name, _), d in self.draws.items()}
         spans = [[name, k, *d[:3]] for (name, k), d in self.draws.items() if list(d[:3]) != kinds[name]]
-        write_toml(folder / "transcript.toml", {"header": self.header, "draws": kinds, "exceptions": {"draws": spans}})
-        arrays["edges"] = np.array(self.edges).reshape(-1, 2)
-        np.savez_compressed(folder / "transcript.npz", **arrays)
+        write_toml(folder / TOML, {"notice": NOTICE, "header": self.header, "draws": kinds, "exceptions": {"draws": spans}})
         return folder
+
+    def _arrays(self) -> Iterator[tuple[str, Any]]:
+        """Every array by its name in the file, one at a time."""
+        yield from ((f"sent/{k}/{e}", m) for (k, e), m in self.sent.items())
+        yield from ((f"wire/{k}/{e}", m) for (k, e), m in self.wire.items())
+        yield from ((f"draws/{name}/{k}", d.value) for (name, k), d in self.draws.items() if d.value is not None)
+        yield from ((f"states/{name}/{k}", v) for k, leaves in self.states.items() for name, v in leaves.items())
+        yield from ((f"own/{name}/{i}", v) for i, cost in self.own.items() for name, v in cost.items())
+        yield "edges", np.array(self.edges).reshape(-1, 2)
 
     @classmethod
     def load(cls, folder: str | Path) -> Transcript:
         """Read what `save` wrote."""
         folder = Path(folder)
-        missing = [name for name in ("transcript.toml", "transcript.npz") if not (folder / name).exists()]
+        missing = [name for name in (TOML, ARRAYS) if not (folder / name).exists()]
         if missing:
             raise InputError(f"expected a folder with {' and '.join(missing)}, as Transcript.save writes it; {folder} has none")
-        about = tomllib.loads((folder / "transcript.toml").read_text())
+        about = tomllib.loads((folder / TOML).read_text())
         if about["header"].get("version") != VERSION:
             raise InputError(f"expected a transcript of version {VERSION}, got {about['header'].get('version')}")
         kinds = about["draws"]
         other = {(name, k): rest for name, k, *rest in about["exceptions"]["draws"]}
-        parts: dict[str, dict[Any, Any]] = {"sent": {}, "wire": {}, "draws": {}, "states": {}}
-        with np.load(folder / "transcript.npz", allow_pickle=False) as stored:
+        parts: dict[str, dict[Any, Any]] = {"sent": {}, "wire": {}, "draws": {}, "states": {}, "own": {}}
+        with np.load(folder / ARRAYS, allow_pickle=False) as stored:
             edges = tuple((int(s), int(r)) for s, r in stored["edges"])
             for key in stored.files:
                 kind, _, rest = key.partition("/")
@@ -149,28 +165,37 @@ class Transcript:
                     parts[kind][int(a), int(b)] = stored[key]
                 elif kind == "draws":
                     parts[kind][a, int(b)] = Draw._make([*(other.get((a, int(b))) or kinds[a]), stored[key]])
-                elif kind == "states":
+                elif kind in ("states", "own"):
                     parts[kind].setdefault(int(b), {})[a] = stored[key]
-        return cls(about["header"], parts["sent"], parts["draws"], parts["states"], edges, None, parts["wire"])
+        return cls(about["header"], parts["sent"], parts["draws"], parts["states"], edges, None, parts["wire"], parts["own"])
 
 
 def written(task: Any, played: Any) -> Transcript:
     """The transcript of a recorded run."""
     tapes = {-1: played.setup, **dict(enumerate(played.tapes))}
+    sequence = task.sequence
+    up = None if sequence is None else lambda k: sequence.active[sequence.index(k, k + 1)[0]]
+    sent = Messages(tapes, layout(task.graph), up)
+    wire = on_wire(task.mechanisms, sent, task.graph.edges)
+    header = {**header_of(task, "simulation", task.graph.labels), "seed": task.seed}
+    return Transcript(header, sent, Draws(tapes), States(tapes), task.graph.edges, task.problem, wire)
+
+
+def header_of(task: Any, kind: str, labels: Sequence[Any]) -> dict[str, Any]:
+    """What is public of a run; `labels`: the names of the nodes."""
     header = {
         "version": VERSION,
-        "kind": "simulation",
+        "kind": kind,
         "algorithm": task.algorithm.name,
         "parameters": {k: str(v) for k, v in task.parameters.items()},
         "mechanisms": [repr(a) for a in task.mechanisms],
         "settled": task.settled,
         "stepsize": [float(s) for s in task.stepsize[: task.problem.n, 0, 0]],
-        "graph": {"n": task.graph.n, "edges": [list(e) for e in task.graph.edges], **_labels(task.graph)},
+        "graph": {"n": task.graph.n, "edges": [list(e) for e in task.graph.edges], **_labels(labels)},
         "coordinates": task.problem.d,
         "opens": task.algorithm.opens,
         "costs": task.problem.family.name,  # what kind they are is public
         "runs": [int(r) for r in task.runs],
-        "seed": task.seed,
     }
     if task.problem.values is not None:
         header["values"] = True  # nodes hold numbers that are averaged or added up
@@ -178,16 +203,12 @@ def written(task: Any, played: Any) -> Transcript:
         header["averages"] = True  # and nothing else: their costs play no part
     if task.helpers:
         header["helpers"] = task.helpers  # the last nodes of the graph
-    sequence = task.sequence
-    up = None if sequence is None else lambda k: sequence.active[sequence.index(k, k + 1)[0]]
-    sent = Messages(tapes, layout(task.graph), up)
-    wire = on_wire(task.mechanisms, sent, task.graph.edges)
-    return Transcript(header, sent, Draws(tapes), States(tapes), task.graph.edges, task.problem, wire)
+    return header
 
 
-def _labels(graph: Graph) -> dict[str, list[str]]:
+def _labels(labels: Sequence[Any]) -> dict[str, list[str]]:
     """The names of the nodes, where they are not their numbers."""
-    return {} if graph.labels == tuple(range(graph.n)) else {"labels": [str(label) for label in graph.labels]}
+    return {} if tuple(labels) == tuple(range(len(labels))) else {"labels": [str(label) for label in labels]}
 
 
 def on_wire(stack: Sequence[Any], sent: Messages, edges: tuple[tuple[int, int], ...]) -> Mapping[tuple[int, int], np.ndarray]:

@@ -3,7 +3,8 @@
 A View holds the messages on the coalition's edges, its own states, draws and costs, every draw that is known to all or to one of
 its edges, and what is public: graph, algorithm, parameters, laws, stepsize. The wire-tapper's holds what crossed every edge as it
 was on the wire. Numbers that are not seen are NaN. A View can be saved and loaded: an attack gets nothing else. The Truth is
-what a scorer holds against an attack's estimate; no attack is ever given it.
+what a scorer holds against an attack's estimate; no attack is ever given it. Of a deployed run there are the parts that some nodes
+kept: then there are views of those nodes and no truth.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from .errors import InputError, ParameterError
 from .graph import Graph
 from .layout import co_senders, layout
-from .tables import write_toml
+from .tables import write_arrays, write_toml
 from .transcript import Draw, Transcript
 
 Array = np.ndarray
@@ -87,7 +88,7 @@ class View:
         kinds = {f"{name}/{k}": [d.owner, d.known, d.law] for (name, k), d in self.draws.items()}
         about = {"version": VERSION, "coalition": list(self.coalition), "header": dict(self.header), "draws": kinds}
         write_toml(folder / "view.toml", about)
-        np.savez_compressed(folder / "view.npz", **arrays)
+        write_arrays(folder / "view.npz", arrays.items())
         return folder
 
     @classmethod
@@ -134,12 +135,14 @@ def view_of(transcript: Transcript, who: Iterable[int] | str) -> View:
     if isinstance(who, str):
         if who != WIRE:
             raise ParameterError(f"a view is that of a set of nodes, or 'wire'; not {who!r}")
+        _check_kept(transcript, None)
         sent = {} if len(transcript.wire) else dict(transcript.sent)
         known = {key: d for key, d in transcript.draws.items() if d.known == "all"}
         return View(header, (), sent, dict(transcript.wire), known, {})
     coalition = tuple(sorted({int(i) for i in who}))
     if not coalition or coalition[0] < 0 or coalition[-1] >= n:
         raise ParameterError(f"a coalition is one or more of the nodes 0 to {n - 1}, not {who!r}")
+    _check_kept(transcript, coalition)
     member = np.isin(np.arange(n), coalition)
     seen = np.array([member[s] or member[r] for s, r in transcript.edges])
     sent = {key: _only(m, seen) for key, m in transcript.sent.items()}
@@ -147,7 +150,17 @@ def view_of(transcript: Transcript, who: Iterable[int] | str) -> View:
     mine = np.array([member[s] for s, _ in transcript.edges])
     held = lambda v: _only(v, member if len(v) == n else mine)  # a node's state; what it holds for each of its out-edges
     states = {k: {name: held(v) for name, v in leaves.items()} for k, leaves in transcript.states.items()}
-    return View(header, coalition, sent, {}, draws, states, _costs(transcript.costs, coalition))
+    costs = _costs(transcript.costs, coalition) or {i: transcript.own[i] for i in coalition if i in transcript.own}
+    return View(header, coalition, sent, {}, draws, states, costs)
+
+
+def _check_kept(transcript: Transcript, coalition: tuple[int, ...] | None) -> None:
+    """A deployed run: there are the views of those nodes alone whose parts are here, and none of a wire-tapper (None)."""
+    if transcript.nodes is None or (coalition is not None and set(coalition) <= set(transcript.nodes)):
+        return
+    named = lambda nodes: ", ".join(str(transcript.graph.labels[i]) for i in nodes)
+    who = "a wire-tapper, who hears all links" if coalition is None else f"the nodes {named(coalition)}"
+    raise InputError(f"expected parts of a run that hold what {who} saw; here are those of {named(transcript.nodes)}, which do not")
 
 
 def _only(values: Array, rows: Array) -> Array:

@@ -51,12 +51,21 @@ def assumptions(transcript: Transcript, truth: Truth | None, told: Mapping[str, 
         CURIOUS,
         KNOWN,
         *([f"and of every value beforehand: {beforehand}"] if told else []),
+        *_kept(transcript),
         *_weights(transcript),
         PARTS,
         *_untried(transcript),
         REHEARSED if transcript.header["kind"] == "simulation" else DEPLOYED,
         FORETOLD if truth is None else SCORED,
     )
+
+
+def _kept(transcript: Transcript) -> list[str]:
+    """Whose parts of a deployed run there are."""
+    if transcript.nodes is None:
+        return []
+    names = ", ".join(str(transcript.graph.labels[i]) for i in transcript.nodes)
+    return [f"what {names} kept of the run is all there is: weights that others drew are not in it, and it makes no witness"]
 
 
 def _untried(transcript: Transcript) -> list[str]:

@@ -37,22 +37,24 @@ class Played(NamedTuple):
     gradients: list[Asked]
 
 
-def played(view: View) -> Played | None:
-    """The replay of a view, made once; None where the method needs numbers to go on, or was not played as it says."""
+def played(view: View, steps: int | None = None) -> Played | None:
+    """The replay of a view, so many iterations of it, made once; None where the method needs numbers to go on, or was not played as
+    it says."""
     memo: dict[Any, Any] = view.__dict__.setdefault("_played", {})
-    if "all" not in memo:
-        memo["all"] = _played(view)
-    return memo["all"]
+    steps = _steps(view) if steps is None else steps
+    if steps not in memo:
+        memo[steps] = _played(view, steps)
+    return memo[steps]
 
 
-def _played(view: View) -> Played | None:
+def _played(view: View, steps: int) -> Played | None:
     if not view.sent or "coordinates" not in view.header or view.header["algorithm"] not in algorithms():
         return None
     try:
         method, parameters, stack = of_header(view.header)
         node = UnknownNodes(view, parameters)
         x = node.book.array(node.n, node.coordinates, 1)
-        _iterate(method, node, stack, x, _steps(view))
+        _iterate(method, node, stack, x, steps)
         solved = _solved(node)
     except (Entangled, SottovoceError, *STUMBLES):
         return None
@@ -63,7 +65,12 @@ def _steps(view: View) -> int:
     """How many iterations are played: enough for a curvature and for what comes first, fewer on a large network."""
     d = int(view.header["coordinates"])
     wanted = max(STEPS, d + LATE, view.settled + LATE)
-    return min(wanted, view.iterations, max(d + 2, WORK // (d * max(len(view.graph.edges), 1))))
+    return min(wanted, view.iterations, max(d + 2, reach(view)))
+
+
+def reach(view: View) -> int:
+    """How many iterations can be played in good time."""
+    return WORK // (int(view.header["coordinates"]) * max(len(view.graph.edges), 1))
 
 
 def _iterate(method: Any, node: UnknownNodes, stack: tuple[Applied, ...], x: Array, steps: int) -> None:

@@ -41,7 +41,9 @@ class Witnesses:
         return next((w for w in found if w is not None), None)
 
     def evidence(self, victim: int, coalition: Iterable[int]) -> dict[str, Any] | None:
-        """The same in figures; where a method opens sums, another world of its own kind."""
+        """The same in figures; where a method opens sums, another world of its own kind. Parts of a run build no world."""
+        if self.transcript.nodes is not None:
+            return None
         if self.transcript.header.get("opens"):
             return sum_witness(self.transcript, victim, coalition, self.delta)
         found = self.of(victim, coalition)

@@ -1,7 +1,7 @@
 """Another run of the same nodes: a new run name and a new public seed in federation.toml; names, keys and costs stay.
 
-What the run before has left in the folders that are here (results, a store if it did not come to its end, the old federation.toml)
-is put aside under its name, so that nothing is lost and nothing is in the way.
+What the run before has left in the folders that are here (results, transcripts, a store if it did not come to its end, the old
+federation.toml) is put aside under its name, so that nothing is lost and nothing is in the way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def again(folder: str | Path) -> Federation:
         for node in nodes:
             if node.store.is_dir():
                 held.callback(os.close, locked(node.store / "lock"))
-        for path in (path for node in nodes for path in (node.store, node.result)):
+        for path in (path for node in nodes for path in (node.store, node.result, node.transcript)):
             if path.is_dir():
                 os.replace(path, path.with_name(f"{path.name}-{old.run}"))
         fresh = file.with_name(f"{FILE}.new")

@@ -50,6 +50,9 @@ def check(file: str | Path, patience: float = PATIENCE) -> list[Line]:
     if not (node and federation and who and roster and listed):
         return lines
     lines.append(_clock(who))
+    if node.recorded:
+        says = f"on: what this node sees and draws will be in {node.transcript}, which holds secrets"
+        lines.append(Line("transcript", None, says))
     lines += [_port(node), *_graph(federation, node.number(federation)), _bound(listed[2], roster)]
     return lines + list(_neighbours(node, federation, who, roster, patience))
 

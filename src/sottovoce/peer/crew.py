@@ -124,4 +124,5 @@ def up(folder: str | Path, each: Callable[[Crew], None] = lambda crew: None) -> 
             "run": crew.federation.run, "earlier": earlier, "nodes": len(x), "iterations": crew.federation.iterations, "x": x[0],
             "apart": float(np.abs(x - x[0]).max()), "seconds": time.perf_counter() - began,
             "results": [str(crew.files[name].result / RESULT) for name in crew.federation.names],
+            "transcripts": [str(file.transcript) for file in crew.files.values() if file.recorded],
         }  # fmt: skip

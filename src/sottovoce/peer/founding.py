@@ -64,6 +64,7 @@ class Plan:
     hosts: Mapping[str, str] | None = None  # addresses by name; the others are on this machine
     port: int = PORT  # the first one on this machine; 0 takes free ones
     days: int = certificates.DAYS
+    transcript: bool = False  # every node keeps what it sees and draws
 
 
 def found(folder: str | Path, plan: Plan) -> tuple[Federation, str | None]:
@@ -221,7 +222,7 @@ def _written(folder: Path, draft: Federation, own: list[Share] | None, plan: Pla
         place, hosts = folder / member.name, () if member.address == HIDDEN else (split(member.address)[0],)
         who = identity.create(place, issuer, member.name, hosts, plan.days)
         identity.write(place / "store.key", new_key().encode())
-        identity.write(place / "node.toml", _node_file(member, None if own is None else own[i]).encode())
+        identity.write(place / "node.toml", _node_file(member, None if own is None else own[i], plan.transcript).encode())
         if own is not None:
             own[i].write(place)
         members.append(replace(member, fingerprint=who.fingerprint, key=who.public))
@@ -230,10 +231,10 @@ def _written(folder: Path, draft: Federation, own: list[Share] | None, plan: Pla
     return federation
 
 
-def _node_file(member: Member, share: Share | None) -> str:
+def _node_file(member: Member, share: Share | None, recorded: bool) -> str:
     facts: dict[str, Any] = {"name": member.name, "federation": f"../{FILE}"}
     if member.address != HIDDEN:
         host, port = split(member.address)
         facts["listen"] = f"{host if host in LOCAL else '0.0.0.0'}:{port}"
-    facts |= {"store": "store", "key": "store.key", "keep": "disk", "result": RESULT}
+    facts |= {"store": "store", "key": "store.key", "keep": "disk", "result": RESULT, "transcript": "on" if recorded else "off"}
     return CHOSEN + toml(facts) + (OWN if share is None else "\n" + toml({"cost": share.table}).lstrip())

@@ -30,6 +30,7 @@ from .frame import MOVING, Frames, Place
 from .link import Link
 from .plan import classes, planned
 from .protocol import Protocol
+from .recorder import Recorder
 from .records import end, leave, put_together, record, start, whole
 from .replay import Replay, Wait
 from .roster import Roster
@@ -50,14 +51,15 @@ class Loop(Ears):
     def __init__(
         self, roster: Roster, me: int, cost: Problem, store: Store, link: Link, draws: NodeDraws | Any, *, x0: Array | None = None,
         watch: Watch | None = None, deadline: float | None = None, ahead: int | None = None, patient: bool = True,
-        clock: Callable[[], float] = time.monotonic, hashed: bytes = b"",
+        clock: Callable[[], float] = time.monotonic, hashed: bytes = b"", recorder: Recorder | None = None,
     ):  # fmt: skip
         """`deadline`: after so many seconds the run is ended for all, to be resumed. `patient`: a step waits where it is; otherwise
         it is played again. `ahead`: how many iterations a question asks for. `hashed`: what the cost is, as a hash;
-        it stays the same all through a run."""
+        it stays the same all through a run. `recorder`: keeps what this node sees and draws."""
         super().__init__(Protocol(Frames(roster, me), roster.iterations, ahead), Starts(me, hashed), link, watch or Watch(), clock)
         self.roster, self.me, self.store, self.patient = roster, me, store, patient
-        self.replay = Replay(planned(roster, cost), me, cost, draws, self, x0, roster.labels[me])
+        self.replay = Replay(planned(roster, cost), me, cost, draws, self, x0, roster.labels[me], recorder)
+        self.recorder = recorder
         if isinstance(draws, NodeDraws):
             draws.start = self.start_of
         self.until = None if deadline is None else clock() + deadline
@@ -91,6 +93,8 @@ class Loop(Ears):
         found = put_together(self.store.records(), classes(self.replay.task))
         self.replay.resume(found.saved, found.journal)
         self.starts.resume(found.begun)
+        if self.recorder is not None:
+            self.recorder.begin(found.saved.k)
         self.protocol.restore((found.saved.k, found.journal.phases), found.kept, {**found.needs, **found.gone})
         self.gone, self.done = found.gone, found.done
         self._rewrite()
@@ -104,6 +108,8 @@ class Loop(Ears):
         self._hear()
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             saved = self.replay.play()
+        if self.recorder is not None:
+            self.recorder.take(saved.state)  # on the disk before the state is
         with self.lock:
             heard = self.protocol.moving(saved.k - 1)
         self.replay.take(saved, heard)

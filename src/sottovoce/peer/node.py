@@ -13,7 +13,7 @@ import asyncio
 import platform
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from .draws import NodeDraws
 from .federation import HIDDEN
 from .loop import Loop, Watch
 from .node_file import NodeFile
+from .recorder import Recorder, erased, written
 from .status import Log, Status
 from .store import Store, ended, read_key, store_of
 from .zenoh_link import ZenohLink
@@ -77,16 +78,18 @@ class Node(Watch):
         key, log = read_key(self.file.key), Log(self.file.folder / LOG, self.file.name)
         self.log, k = log, -1
         try:
-            with store_of(self.file.keep, self.file.store, key, self.roster.digest, self.identity.folder / USED) as store:
+            place = store_of(self.file.keep, self.file.store, key, self.roster.digest, self.identity.folder / USED)
+            with place as store, self._recorder(key) as recorder:
                 log.write("start", run=self.roster.run, iterations=self.roster.iterations, version=__version__)
-                self._playing = self._loop(store)
+                self._playing = self._loop(store, recorder)
                 if left.is_set():  # meanwhile; from here on `stop` finds whom to tell
                     self.stop()
                 for k, x in self._playing.run():
                     self.status.reached(k)
                     if self._playing.over:
-                        self._write(x, k)
+                        self._write(x, k, recorder)
                     yield k, x
+                erased(self.file.store)
                 store.erase()
             log.write("end", iteration=k, bytes=self.status.sent)
         except (KeyboardInterrupt, GeneratorExit):
@@ -105,14 +108,20 @@ class Node(Watch):
             playing.failure = Ended(f"{self.file.name} was stopped by its own program; started again, it goes on where it was")
             playing.wake.put(None)
 
-    def _loop(self, store: Store) -> Loop:
+    def _recorder(self, key: bytes) -> Recorder | nullcontext[None]:
+        if not self.file.recorded:
+            return nullcontext()
+        durable = self.file.keep == "disk"
+        return Recorder(self.file.store, self.file.transcript, key, self.roster, self.me, self.cost, durable)
+
+    def _loop(self, store: Store, recorder: Recorder | None) -> Loop:
         wires = self.federation.wiring(self.file.name, self.file.listen)
         self.link = ZenohLink(self.roster, self.identity, wires, counts=self.status)
         keys = tuple(map(bytes.fromhex, self.roster.keys))
         draws = NodeDraws(self.me, self.identity.secret, keys, self.roster.digest, self.roster.seed)
         return Loop(
             self.roster, self.me, self.cost, store, self.link, draws, x0=self.file.x0, watch=self, deadline=self.deadline,
-            hashed=self.hashed,
+            hashed=self.hashed, recorder=recorder,
         )  # fmt: skip
 
     # what the loop tells -----------------------------------------------------------------------------------------
@@ -137,6 +146,8 @@ class Node(Watch):
             raise InputError(f"this run has ended, and its result is in {self.result}; for another one say `sottovoce again`")
         if self.result.exists() and not self._written:
             raise InputError(f"{self.result} holds the result of another run; move it away, or name another folder in node.toml")
+        if self.file.recorded:
+            written(self.file.transcript, self.roster.digest)
         self.file.result.mkdir(parents=True, exist_ok=True)
 
     def _check_alone(self) -> None:
@@ -148,7 +159,10 @@ class Node(Watch):
                 "place of one; stop that one first"
             )
 
-    def _write(self, x: Any, k: int) -> None:
+    def _write(self, x: Any, k: int, recorder: Recorder | None) -> None:
+        """The transcript, where one is kept, then the result: where that is, all is."""
+        if recorder is not None and self._playing is not None:
+            recorder.write(self._playing.replay.task)
         provenance = {
             "sottovoce": __version__, "python": platform.python_version(), "numpy": np.__version__, "kind": "deployment",
             "run": self.roster.run, "roster": self.roster.digest.hex(), "node": self.file.name,

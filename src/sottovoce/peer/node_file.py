@@ -17,7 +17,8 @@ from .identity import Identity
 from .reading import mapping, of, read
 from .store import KEEP
 
-OWN = ("name", "federation", "identity", "listen", "store", "key", "keep", "result", "start", "cost")
+OWN = ("name", "federation", "identity", "listen", "store", "key", "keep", "result", "transcript", "start", "cost")
+RECORDED = ("off", "on")  # whether what the node sees and draws is kept for an auditor
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class NodeFile:
     key: str
     keep: str
     result: Path
+    recorded: bool
     start: Any
     cost: Mapping[str, Any]
 
@@ -47,8 +49,9 @@ class NodeFile:
         return cls(
             name=check_name(of(file, facts, "name", str)), folder=file.parent, federation=at("federation", f"../{FILE}"),
             identity=at("identity", "."), listen=facts.get("listen"), store=at("store", "store"),
-            key=key if key.startswith("env:") else str(file.parent / key), keep=_keep(file, facts),
-            result=at("result", "result"), start=facts.get("start"), cost=mapping(file, "cost", facts["cost"]),
+            key=key if key.startswith("env:") else str(file.parent / key), keep=_word(file, facts, "keep", KEEP),
+            result=at("result", "result"), recorded=_word(file, facts, "transcript", RECORDED) == "on",
+            start=facts.get("start"), cost=mapping(file, "cost", facts["cost"]),
         )  # fmt: skip
 
     def load(self) -> tuple[Federation, Identity, Problem]:
@@ -69,14 +72,19 @@ class NodeFile:
         return federation.names.index(self.name)
 
     @property
+    def transcript(self) -> Path:
+        """Where this node's part of the transcript goes, if it is recorded."""
+        return self.folder / "transcript"
+
+    @property
     def x0(self) -> Any:
         """x^0 where the file says it; else it is drawn."""
         return None if self.start is None else numbers("start", self.start, 1)
 
 
-def _keep(file: Path, facts: Mapping[str, Any]) -> str:
-    """What of the run is kept, as a word."""
-    word = of(file, facts, "keep", str, KEEP[0])
-    if word not in KEEP:
-        raise InputError(f"{file}: keep must be one of {', '.join(KEEP)}, not {word!r}")
+def _word(file: Path, facts: Mapping[str, Any], name: str, words: tuple[str, ...]) -> str:
+    """One of a few words; the first unless given."""
+    word = facts.get(name, words[0])
+    if word not in words:
+        raise InputError(f"{file}: {name} must be one of {', '.join(words)}, not {word!r}")
     return word

@@ -116,6 +116,12 @@ def classes(task: Task) -> dict[str, Any]:
     return found
 
 
+def on_edges(task: Task) -> frozenset[str]:
+    """Which parts of a state a node holds for each of its out-edges: on three nodes with two each they are six."""
+    states = [state for *_, both in _rehearsals(task) for state, _ in both]
+    return frozenset(name for state in states for name in state._fields if len(getattr(state, name)) == 6)
+
+
 def _rehearsals(task: Task) -> Iterator[tuple[Any, ...]]:
     for first, _ in task.phases:
         stack = acting_stack(task, task.active(first))

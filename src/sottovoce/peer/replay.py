@@ -25,6 +25,7 @@ from .frame import Place
 from .guard import GuardedCost
 from .journal import Journal, JournalCost, JournalDraws
 from .plan import drawn_once
+from .recorder import Recorder
 
 Array = np.ndarray
 
@@ -67,8 +68,11 @@ class Post(Protocol):
 class Replay:
     """One node's run."""
 
-    def __init__(self, task: Task, me: int, cost: Problem, draws: Any, post: Post, x0: Array | None = None, whose: str = ""):
-        self.task, self.post, self.x0 = task, post, x0
+    def __init__(
+        self, task: Task, me: int, cost: Problem, draws: Any, post: Post, x0: Array | None = None, whose: str = "",
+        recorder: Recorder | None = None,
+    ):  # fmt: skip
+        self.task, self.post, self.x0, self.recorder = task, post, x0, recorder
         self.together = next((a.mechanism.name for a in task.mechanisms if a.mechanism.together(a.options)), None)
         if self.together and x0 is not None:
             raise ParameterError(
@@ -116,7 +120,7 @@ class Replay:
         self.once = drawn_once(task, own, self.draws)
         own.tables = {**self.tables, **self.once}
         x = self._start() if self.x0 is None else np.asarray(self.x0, dtype=float).reshape(1, own.coordinates, 1)
-        return begin(task.algorithm, OneNode(own, -1, SETUP), acting_stack(task, task.active(-1)), x)
+        return begin(task.algorithm, self._node(-1, SETUP), acting_stack(task, task.active(-1)), x)
 
     def _start(self) -> Array:
         """x^0, standard normal, as in a simulation; everybody's where a mechanism asks for one start."""
@@ -126,10 +130,14 @@ class Replay:
     def _step(self, saved: Saved) -> tuple[Any, Any]:
         task, acting = self.task, self.task.active(saved.k)
         ms = still_acting(saved.ms, task.active(saved.k - 1), acting)
-        state, ms = advance(task.algorithm, OneNode(self.own, saved.k, STEP), acting_stack(task, acting), saved.state, ms)
+        state, ms = advance(task.algorithm, self._node(saved.k, STEP), acting_stack(task, acting), saved.state, ms)
         if task.tolerance is not None:
             self.moved = float(np.max(np.abs(self.answer(state) - self.answer(saved.state))))
         return state, ms
+
+    def _node(self, k: int, kind: int) -> OneNode:
+        """The node that the step sees; one that notes everything where there is a recorder."""
+        return OneNode(self.own, k, kind) if self.recorder is None else self.recorder.noting(self.own, k, kind, self.task)
 
     def answer(self, state: Any) -> Array:
         return self.task.algorithm.answer(state)

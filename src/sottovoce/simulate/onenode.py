@@ -116,12 +116,21 @@ class OneNode:
         if not sent:
             return home
         sent = said(terms)
-        came = iter(self._cross(self.spread(tuple(part for _, _, v in sent for part in parts(v)))))
+        came = iter(self._cross(self._where_linked(self.spread(tuple(part for _, _, v in sent for part in parts(v))))))
         mixed: list[Any] = [0.0] * len(parts(sent[0][2]))
         for pair, factor, v in sent:
             for p, part in enumerate(parts(v)):
                 mixed[p] = mixed[p] + factor * (pair.row * np.concatenate([part, next(came)])).sum(0, keepdims=True)
         return self._with_home(home, mixed, sent[0][2])
+
+    def _where_linked(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Of a sequence: zeros in the place of my values on an edge that the graph of this iteration does not have. Its receiver
+        weighs them by zero, and would read them all the same."""
+        own = self.own
+        if own.active is None or own.schedule is None:
+            return out
+        linked = own.active[1][own.schedule[max(self.k, 0)], 1:] > 0
+        return tuple(np.where(linked, part, 0) for part in out)
 
     def push(self, *terms: tuple[Weight, Values], total: Any = None) -> Values:
         home, sent = grouped(terms)
