@@ -10,6 +10,7 @@ from sottovoce import controls
 from sottovoce.auditor.attack import Estimate, attacks, error_of
 from sottovoce.auditor.attacks.masked_records import HOLDING
 from sottovoce.auditor.attacks.tail_secants import curvature
+from sottovoce.auditor.heldout import error_ahead, parted
 from sottovoce.auditor.masked import one_run, quadratics
 from sottovoce.auditor.reading import heard
 from sottovoce.auditor.records import MOST, Noise, Part, refitted, slopes, values
@@ -123,6 +124,25 @@ def test_three_records_a_node_too_and_five_coordinates():
         (found,) = GALLERY["fitted-records"].run(view, I)
         assert found.value.shape == (2 * count, d)
         assert error_of(found, truth) < 1e-9
+
+
+def test_where_nobody_knows_the_truth_records_are_held_against_later_increments():
+    problem = controls.few_records(3, 3)
+    for method, given in ((GT, {"A": "uniform"}), ("private-gradient-tracking", {"K": 1})):
+        played = sv.run(method, problem, GRAPH, iterations=160, record=True, **given)
+        kept = replace(played.transcript, costs=None, own=own(problem))
+        (found,) = sv.audit_transcript(kept, curious=[{1}], victims=[I]).of(I, "record")
+        assert (found.verdict, found.evidence["attack"]) == ("READ" if method == GT else "READ UP TO", "A28")
+        assert found.evidence["error"] < 1e-6
+    view = view_of(kept, {1})
+    wrong = Estimate((I,), "record", records(problem, [2]), up_to="label")
+    right = replace(wrong, value=-records(problem, [I]))
+    assert error_ahead(right, *parted(view)) < 1e-6 < 0.1 < error_ahead(wrong, *parted(view))
+
+
+def own(problem):
+    """What each node knows of its own cost, as a deployed node keeps it."""
+    return {i: problem.family.written(problem.only(i)) for i in range(problem.n)}
 
 
 def test_masks_that_are_too_small_do_not_hide_whose_records_they_are():

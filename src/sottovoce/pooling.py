@@ -16,7 +16,7 @@ from .errors import InputError
 from .transcript import Draw, Transcript
 
 Array = np.ndarray
-OWN = "nodes"  # the entry of a header in which the parts of a run differ
+OWN, KIND = "nodes", "costs"  # the entries of a header in which the parts of a run differ, or may
 
 
 def pooled(*parts: Transcript | str | Path) -> Transcript:
@@ -32,7 +32,7 @@ def pooled(*parts: Transcript | str | Path) -> Transcript:
 def _both(one: Transcript, other: Transcript) -> Transcript:
     """Two of them together."""
     return Transcript(
-        {**one.header, OWN: _checked(one, other)},
+        {**one.header, OWN: _checked(one, other), KIND: _kind(one.header[KIND], other.header[KIND])},
         _joined(one.sent, other.sent, lambda key, a, b: _filled(a, b, f"message {key} (iteration, exchange)")),
         _joined(one.draws, other.draws, _drawn),
         _joined(one.states, other.states, lambda k, a, b: {n: _filled(a[n], b[n], f"{n} after iteration {k}") for n in a}),
@@ -44,7 +44,7 @@ def _checked(one: Transcript, other: Transcript) -> list[int]:
     """Whose parts they are; refused unless both are of the same run, and of different nodes."""
     if one.nodes is None or other.nodes is None:
         raise InputError("only the parts that nodes of a deployment kept are put together; one of these is of a whole run")
-    for name in sorted({*one.header, *other.header} - {OWN}, key=lambda name: name not in ("run", "roster")):
+    for name in sorted({*one.header, *other.header} - {OWN, KIND}, key=lambda name: name not in ("run", "roster")):
         if one.header.get(name) != other.header.get(name):
             a, b = (part.header.get(name) for part in (one, other))
             raise InputError(f"these parts do not belong to the same run: {name} is {a} in one and {b} in the other")
@@ -54,6 +54,11 @@ def _checked(one: Transcript, other: Transcript) -> list[int]:
     if one.iterations != other.iterations:
         raise InputError(f"these parts do not end together: one holds {one.iterations} iterations, the other {other.iterations}")
     return sorted({*one.nodes, *other.nodes})
+
+
+def _kind(one: str, other: str) -> str:
+    """What kind of cost the nodes have."""
+    return one if one == other else "joint"
 
 
 def _joined(one: Mapping[Any, Any], other: Mapping[Any, Any], both: Any) -> dict[Any, Any]:

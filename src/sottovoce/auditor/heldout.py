@@ -5,6 +5,7 @@ and push-sum by dividing and subtracting (reading.py), in any method by playing 
 Right is
 
     a curvature H         if the later increments of the gradient are H times the later increments of x
+    records               if the increments of a logistic cost of these records are the later ones
     a gradient at a point if it lies on the affine function through the later gradients and their points
 
 Of other assets nothing that comes later speaks. Where a mechanism puts another gradient into the messages (masks on costs), the
@@ -22,6 +23,7 @@ from ..registry import mechanisms
 from ..view import View
 from .attack import Estimate
 from .reading import coordinates, heard, push_sum, tracking
+from .records import expit, penalty
 from .replay import STEPS, Played, played, reach
 
 Array = np.ndarray
@@ -54,6 +56,8 @@ def error_ahead(estimate: Estimate, shown: View, longer: View) -> float:
         return float("inf")
     if (estimate.asset, estimate.value.ndim) in (("curvature", 2), ("record", 1)):
         return _of_curvature(estimate, shown, longer)
+    if estimate.asset == "record" and estimate.up_to in (None, "label"):
+        return _of_records(estimate, shown, longer)
     if estimate.asset in ("offset", "along-the-way"):
         return _of_gradients(estimate, shown, longer)
     return float("inf")
@@ -66,6 +70,17 @@ def _of_curvature(estimate: Estimate, shown: View, longer: View) -> float:
     if estimate.up_to == "scale":
         foretold = foretold * (np.vdot(foretold, dg) / max(np.vdot(foretold, foretold), 1e-300))
     return _apart(foretold, dg)
+
+
+def _of_records(estimate: Estimate, shown: View, longer: View) -> float:
+    """Whether all of a node's records explain its later increments; a label plays no part in these."""
+    whole, public = heard(longer, estimate.nodes[0]), penalty(longer)
+    if whole is None or public is None or _disguised(longer):
+        return float("inf")
+    x, dg = whole.x[shown.iterations :], whole.dg[shown.iterations : -1]
+    there = np.isfinite(x[:-1]).all(1) & np.isfinite(x[1:]).all(1) & np.isfinite(dg).all(1)
+    foretold = np.diff(public * x - expit(-(x @ estimate.value.T)) @ estimate.value, axis=0)
+    return _apart(foretold[there], dg[there])
 
 
 def _of_gradients(estimate: Estimate, shown: View, longer: View) -> float:
