@@ -11,7 +11,9 @@ from sottovoce.auditor.attack import attacks, error_of
 from sottovoce.auditor.attacks.masked_posterior import posterior, spread
 from sottovoce.auditor.attacks.tail_secants import along
 from sottovoce.auditor.judge import Judge
+from sottovoce.auditor.mask_witness import mask_witness
 from sottovoce.auditor.masked import masked, one_run
+from sottovoce.auditor.page import page
 from sottovoce.auditor.reading import heard
 from sottovoce.masks import Features, Quadratics
 from sottovoce.protection import record_gradients
@@ -163,9 +165,37 @@ def test_the_verdicts_say_what_is_left():
     assert verdict((), CURIOUS).verdict == "READ"
     hidden = verdict("function-masks:scale=100", CURIOUS)
     assert (hidden.verdict, hidden.evidence["nodes"]) == ("READ UP TO", [I, M])
-    assert verdict("function-masks:scale=100", (1,)).verdict == "NOT DECIDED"
+    assert verdict("function-masks:scale=100", (1,)).verdict == "NOT DECIDED"  # by these attacks, and without a witness
     enclosed = verdict("function-masks:scale=100", (1, 2, 4))
     assert (enclosed.verdict, enclosed.evidence["attack"]) == ("READ", "A26")
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "matern"])
+def test_another_world_is_replayed_behind_masks(kind):
+    """Half as much again of node 0's cost: against one neighbour, against everybody but one; not if the masks are small."""
+    least = sv.problems.least_squares(X, Y, SITES)
+    problem = least if kind == "quadratic" else sv.problems.logistic(X, np.sign(Y), SITES)
+    options = {"kind": kind, "amplitude": 30.0, "features": 1000} if kind == "matern" else {}
+    result = world(problem, sv.mechanism("function-masks", scale=30.0, **options), runs=1, stepsize=1e-3)[2]
+    found = {who: mask_witness(result.transcript, I, who) for who in ((1,), CURIOUS, (1, 2, 4))}
+    assert found[1, 2, 4] is None  # every neighbour is curious
+    assert {found[1,]["neighbour"], found[CURIOUS]["neighbour"]} == {4, M}
+    for evidence in (found[1,], found[CURIOUS]):
+        assert evidence["difference"] < 1e-12
+        H, g = problem.hessian(problem.optimum)[I] / 2, problem.gradient(np.zeros(2))[I] / 2
+        if kind == "matern":  # the model at the optimum
+            g = problem.gradient(problem.optimum)[I] / 2 - H @ problem.optimum
+        assert evidence["mu"] == pytest.approx(np.sqrt(np.sum(H**2) / 2 + np.sum((g / 10) ** 2)) / 30)
+        assert abs(evidence["log_likelihood_ratio"] + evidence["mu"] ** 2 / 2) < 5 * evidence["mu"]  # normal, mean -mu^2/2, sd mu
+    small = world(problem, sv.mechanism("function-masks", scale=0.1, **options), runs=1, stepsize=1e-3)[2]
+    assert mask_witness(small.transcript, I, CURIOUS) is None
+    states = {k: {**result.transcript.states[k]} for k in result.transcript.states}
+    states[3]["g"] = states[3]["g"] * (1 + 1e-6)
+    assert mask_witness(replace(result.transcript, states=states), I, CURIOUS) is None  # a gradient that is no masked one
+    report = sv.audit_transcript(result.transcript, curious=[{1}, set(CURIOUS)], victims=[I], wiretap=True)
+    for asset in ("offset", "curvature", "along-the-way"):
+        assert report.of(I, asset, (1,))[0].verdict == report.of(I, asset, "wire")[0].verdict == "WITNESSED"
+    assert "the rest" in page(report)
 
 
 # matern ---------------------------------------------------------------------------------------------------------------

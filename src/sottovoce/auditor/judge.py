@@ -12,6 +12,7 @@ from ..graph import Graph
 from ..view import Truth, View
 from .attack import Attack, Estimate, assets_of, attacks, error_of
 from .heldout import error_ahead, parted
+from .masked import hidden
 from .reading import tracking
 from .theorems import standing, standing_wiretap
 from .verdict import Verdict, strongest, word_for
@@ -21,7 +22,8 @@ Readings = dict[tuple[int, str], list[Verdict]]
 Beside = dict[tuple[int, str], dict[str, Any]]  # what stands beside a verdict: bits that are no estimate
 Witness = Callable[[int, tuple[int, ...]], dict[str, Any] | None]
 AFFINE = "offset"  # what a witness can speak of: a constant shift of one gradient
-SHARED = "value"  # and where sums are opened, of one value
+SHARED = "value"  # where sums are opened, of one value
+BENT = (AFFINE, "curvature", "along-the-way")  # and where costs are masked, of the whole cost
 WHOLE = 4  # members up to which a coalition is asked through all of its subsets; beyond, through each member and all together
 
 
@@ -99,8 +101,8 @@ class Judge:
         if (victim, asset) in readings:
             return strongest(readings[victim, asset])
         told, view = beside.get((victim, asset), {}), self.view_of(adversary)
-        opens = bool(view.header.get("opens"))
-        if opens and asset in (AFFINE, SHARED):  # the paper's theorems speak of other methods
+        opens, bent = bool(view.header.get("opens")), hidden(view.header)
+        if (opens and asset in (AFFINE, SHARED)) or (bent and asset in BENT):  # the paper's theorems speak of other methods
             evidence = self.witness(victim, () if isinstance(adversary, str) else adversary)
             word = "NOT DECIDED" if evidence is None else "WITNESSED"
             return Verdict(victim, asset, adversary, word, {**told, **(evidence or {})})

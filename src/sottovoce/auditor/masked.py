@@ -7,18 +7,56 @@ What remains on the honest nodes is f + (masks of honest edges), which sum to ze
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..masks import Features, Quadratics
+from ..masks import Features, Quadratics, Waves
 from ..view import View
 from .attacks.tail_secants import curvature
 from .reading import coordinates, enclosed, heard
 
 Array = np.ndarray
 OPTION = re.compile(r"(\w+)=([^,()]+)")
+
+
+class Law(NamedTuple):
+    """What masks are made of, and those that are known."""
+
+    plain: Quadratics
+    bent: Features | None
+    waves: Waves | None
+    drawn: Array  # (edge, coefficients), NaN where not known
+
+    def gradients_of(self, points: Array) -> Array:
+        """(points * d, coefficients)."""
+        plain = self.plain.gradients_of(points)
+        if self.bent is None or self.waves is None:
+            return plain
+        return np.hstack([plain, self.bent.gradients_of(self.waves, points)])
+
+    def on(self, edges: Iterable[tuple[int, int]], node: int) -> Array:
+        """The coefficients of all known masks on a node's cost: those that come in less those that go out."""
+        total = np.zeros(self.drawn.shape[1])
+        for (s, r), mask in zip(edges, self.drawn, strict=True):
+            if node in (s, r) and np.isfinite(mask).all():
+                total += mask if r == node else -mask
+        return total
+
+
+def law_of(view: View) -> Law | None:
+    """The law of masks of the first run, and what the view has of them; None where there are none, or it is not in the view."""
+    plain, bent = quadratics(view), features(view)
+    if plain is None:
+        return None
+    drawn = coefficients(view, plain.size + (0 if bent is None else bent.count))
+    common = {d.value.shape[1]: d.value[..., :1] for (_, k), d in view.draws.items() if k == -1 and d.known == "all"}
+    if drawn is None or (bent is not None and not {bent.numbers, bent.count} <= set(common)):
+        return None
+    waves = None if bent is None else bent.waves(np, common[bent.numbers], common[bent.count])
+    return Law(plain, bent, waves, drawn[..., 0])
 
 
 class Masked(NamedTuple):
@@ -28,6 +66,11 @@ class Masked(NamedTuple):
     H: Array  # (runs, group, d, d), what is read of each, known masks taken off
     laplacian: Array  # (group, group), of the honest edges between them
     scale: float  # spread of the entries of a mask's S
+
+
+def hidden(header: Mapping[str, Any]) -> bool:
+    """Whether costs are masked."""
+    return any(text.startswith("function-masks(") for text in header.get("mechanisms", ()))
 
 
 def declared(view: View) -> dict[str, str] | None:

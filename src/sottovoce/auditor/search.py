@@ -14,6 +14,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..transcript import Transcript
+from .mask_witness import mask_witness
+from .masked import hidden
 from .sum_witness import sum_witness
 from .witness import Witness, ranked, witness
 from .worlds import World, world_of
@@ -41,11 +43,13 @@ class Witnesses:
         return next((w for w in found if w is not None), None)
 
     def evidence(self, victim: int, coalition: Iterable[int]) -> dict[str, Any] | None:
-        """The same in figures; where a method opens sums, another world of its own kind. Parts of a run build no world."""
+        """The same in figures; where sums are opened or costs masked, a world of another kind. Parts of a run build none."""
         if self.transcript.nodes is not None:
             return None
         if self.transcript.header.get("opens"):
             return sum_witness(self.transcript, victim, coalition, self.delta)
+        if hidden(self.transcript.header):
+            return mask_witness(self.transcript, victim, coalition)
         found = self.of(victim, coalition)
         return None if found is None else {
             "delta": self.delta.tolist(), "neighbour": int(found.neighbour), "case": str(found.case),

@@ -18,7 +18,7 @@ MEANING = {
     "READ UP TO": "The same, but only up to a sign or a scale, as the sum over several nodes, or without knowing whose it is.",
     "NARROWED": "An attack came closer than the declared prior by at least one bit a number.",
     "NOT DECIDED": "Neither an attack nor another world settles it. That no attack succeeded is not protection.",
-    "WITNESSED": "With a gradient (a value) shifted by a constant the adversary sees the same: that world was built and replayed.",
+    "WITNESSED": "In a world with another gradient, value or cost the adversary sees the same: it was built and replayed.",
 }
 ABOUT = {
     "offset": "the gradient of its cost at one point; with the curvature, it gives a quadratic cost whole, up to a constant",
@@ -194,7 +194,8 @@ def _undecided(e: dict[str, Any]) -> list[str]:
 
 
 def _witness(e: dict[str, Any], labels: Sequence[Any]) -> list[str]:
-    parts = [f"{node_name(e['neighbour'], labels)} takes up the shift"] if "neighbour" in e else []
+    what = "rest" if "mu" in e else "shift"
+    parts = [f"{node_name(e['neighbour'], labels)} takes up the {what}"] if "neighbour" in e else []
     if e.get("difference") is not None:
         parts.append(f"the views of the two worlds differ by {number(e['difference'])}")
     if e.get("log_likelihood_ratio") is not None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ...masks import Features, Quadratics, Waves
 from ...view import View
 from ..attack import Attack, Estimate, register
-from ..masked import coefficients, features, quadratics
+from ..masked import Law, law_of
 from ..reading import enclosed, heard
 from ..records import Noise, Part, fits, holding, penalty, record_size, refitted, search, thinned
 from .tail_secants import along
@@ -31,21 +30,9 @@ ALIKE = 1e-2  # of its size: the same record
 SURE = 2 * np.log(1e6)  # the gap in misfit at which an owner is told
 
 
-class Law(NamedTuple):
-    """What masks are made of, and what the coalition knows of those on each edge."""
-
-    plain: Quadratics
-    bent: Features
-    waves: Waves
-    drawn: Array  # (edge, coefficients), NaN where not known
-
-    def gradients_of(self, points: Array) -> Array:
-        return np.hstack([self.plain.gradients_of(points), self.bent.gradients_of(self.waves, points)])
-
-
 def run(view: View, victim: int) -> list[Estimate]:
-    public, law = penalty(view), _law(view)
-    if public is None or law is None or holding(view) > FEW or heard(view, victim) is None:
+    public, law = penalty(view), law_of(view)
+    if public is None or law is None or law.bent is None or holding(view) > FEW or heard(view, victim) is None:
         return []
     group = enclosed(view, victim)
     memo: dict[Any, Any] = view.__dict__.setdefault("_masked_records", {})
@@ -57,17 +44,6 @@ def run(view: View, victim: int) -> list[Estimate]:
     nodes, (V, sure) = memo[group]
     together = Estimate(nodes, "record", V.reshape(-1, V.shape[-1]))
     return [together, *([Estimate((victim,), "record", V[nodes.index(victim)])] if sure and len(nodes) > 1 else [])]
-
-
-def _law(view: View) -> Law | None:
-    plain, bent = quadratics(view), features(view)
-    if plain is None or bent is None:
-        return None
-    drawn = coefficients(view, plain.size + bent.count)
-    common = {d.value.shape[1]: d.value[..., :1] for (_, k), d in view.draws.items() if k == -1 and d.known == "all"}
-    if drawn is None or not {bent.numbers, bent.count} <= set(common):
-        return None
-    return Law(plain, bent, bent.waves(np, common[bent.numbers], common[bent.count]), drawn[..., 0])
 
 
 def _told(
@@ -82,7 +58,7 @@ def _told(
     for node, (g, x) in ways.items():
         at = thinned(len(g), most)
         g, x, bases[node] = g[at], x[at], law.gradients_of(x[at])
-        parts.append(Part(x, g - public * x - (bases[node] @ _known(view, node, law)).reshape(g.shape)))
+        parts.append(Part(x, g - public * x - (bases[node] @ law.on(view.graph.edges, node)).reshape(g.shape)))
     largest = max(np.abs(g).max() for g, _ in ways.values())
     return nodes, parts, _noise(view, set(group), bases, FINE * largest)
 
@@ -99,15 +75,6 @@ def _noise(view: View, group: set[int], bases: dict[int, Array], fine: float) ->
         return Noise(np.full(triangle.shape[1], fine))
     _, spread, axes = np.linalg.svd(triangle)
     return Noise(np.sqrt(np.pad(spread, (0, len(axes) - len(spread))) ** 2 + fine**2), axes)
-
-
-def _known(view: View, node: int, law: Law) -> Array:
-    """The coefficients of all masks on a node that the coalition knows."""
-    total = np.zeros(law.drawn.shape[1])
-    for (s, r), mask in zip(view.graph.edges, law.drawn, strict=True):
-        if node in (s, r) and np.isfinite(mask).all():
-            total += mask if r == node else -mask
-    return total
 
 
 def _found(parts: list[Part], noise: Noise, size: float) -> tuple[Array, bool] | None:
