@@ -1,4 +1,4 @@
-"""Another world behind masks on costs: a cost is half as much again, an honest neighbour's less by that, and nothing looks different.
+"""Another world behind masks on costs: a cost is half as much again, an honest neighbour's less by that, and all looks the same.
 
     f_i' = f_i + h,    f_m' = f_m - h,    R' = R + h on an edge from i to m, or R - h on one from m to i;     h = f_i / 2
 
