@@ -235,6 +235,15 @@ def _ratio(view, problems, partner, rng):
     return np.einsum("aij,ab,bij", off, inverse, at[0] - at[1])
 
 
+@pytest.mark.parametrize(("count", "warned"), [(2, True), (30, False)])
+def test_the_report_counts_what_is_told_against_what_records_hold(count, warned):
+    """Newton's four or five sums of nine numbers, against 30 or 450 numbers in the records."""
+    report = sv.audit("private-newton", controls.few_records(count, 3), GRAPH, curious=[{1}], victims=[I], advise=False)
+    assert any("expect the records to be read" in line for line in report.public) == warned
+    plain = sv.audit(GT, controls.few_records(2, 3), GRAPH, curious=[{1}], victims=[I], advise=False, iterations=30)
+    assert not any("expect the records" in line for line in plain.public)
+
+
 def test_thirty_records_are_not_fitted_and_what_is_not_looked_for_is_bounded():
     assert (MOST, HOLDING) == (8, 3)
     problem = controls.few_records(30, 3)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..graph import Graph
+from ..problems.losses import Loss
 from ..registry import algorithms
 from ..transcript import Transcript
 from ..version import __version__
@@ -133,10 +134,23 @@ def public(transcript: Transcript) -> list[str]:
     opens, n = transcript.header.get("opens", ""), transcript.graph.n - transcript.header.get("helpers", 0)
     return [
         *([f"{opens}: the method opens it to all, so every coalition has the sum over the honest"] if opens else []),
+        *_counted(transcript),
         *_result(transcript),
         f"who can send to whom, the method, its parameters and laws{_weights_told(transcript)}",
         f"how many parties there are ({n}) and how many numbers a message has",
     ]
+
+
+def _counted(transcript: Transcript) -> list[str]:
+    """Where more numbers are opened than all records hold, the records follow from them."""
+    costs, last = transcript.costs, transcript.states.get(transcript.iterations - 1, {})
+    if costs is None or not isinstance(costs.family, Loss) or not transcript.header.get("opens") or "sums" not in last:
+        return []
+    told = transcript.iterations * last["sums"].shape[1]
+    held = int(costs.data[2].sum()) * costs.d
+    if told < held:
+        return []
+    return [f"{told} numbers, and all records hold {held}: expect the records to be read, even where no attack here read them"]
 
 
 def _result(transcript: Transcript) -> list[str]:
