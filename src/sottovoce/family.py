@@ -65,6 +65,23 @@ class Family:
         return tuple(a[i : i + 1] for a in data)
 
 
+class Verbs(Family):
+    """A family that does the same for a value, a gradient and a Hessian."""
+
+    def each(self, verb: str, xp: Any, data: tuple, x: Any) -> Any:
+        """What `verb` asks for, of every node."""
+        raise NotImplementedError
+
+    def value(self, xp: Any, data: tuple, x: Any) -> Any:
+        return self.each("value", xp, data, x)
+
+    def gradient(self, xp: Any, data: tuple, x: Any) -> Any:
+        return self.each("gradient", xp, data, x)
+
+    def hessian(self, xp: Any, data: tuple, x: Any) -> Any:
+        return self.each("hessian", xp, data, x)
+
+
 def solve_runs(xp: Any, matrix: Any, vector: Any) -> Any:
     """Solve (n, d, d, S) against (n, d, S), every node and run apart."""
     right = xp.moveaxis(vector, -1, 1)[..., None]

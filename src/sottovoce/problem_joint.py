@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sottovoce.errors import ProblemError
-from sottovoce.family import Family
+from sottovoce.family import Family, Verbs
 from sottovoce.problem import Problem
 
 
-class Joint(Family):
+class Joint(Verbs):
     """Every node with a family of its own; data ((number of the family, its data), ...)."""
 
     name: ClassVar[str] = "joint"
@@ -25,15 +25,6 @@ class Joint(Family):
     @property
     def exact(self) -> bool:  # type: ignore[override]
         return all(family.exact for family in self.families)
-
-    def value(self, xp: Any, data: tuple, x: Any) -> Any:
-        return self._each("value", xp, data, x)
-
-    def gradient(self, xp: Any, data: tuple, x: Any) -> Any:
-        return self._each("gradient", xp, data, x)
-
-    def hessian(self, xp: Any, data: tuple, x: Any) -> Any:
-        return self._each("hessian", xp, data, x)
 
     def prox(self, xp: Any, data: tuple, p: Any, q: Any) -> Any:
         q = np.broadcast_to(q, (len(p), 1, p.shape[-1]))
@@ -52,7 +43,7 @@ class Joint(Family):
     def _family(self, one: tuple) -> Family:
         return self.families[int(one[0])]
 
-    def _each(self, verb: str, xp: Any, data: tuple, x: Any) -> Any:
+    def each(self, verb: str, xp: Any, data: tuple, x: Any) -> Any:
         return np.concatenate([getattr(self._family(one), verb)(xp, one[1], x[i : i + 1]) for i, one in enumerate(data)])
 
     def __repr__(self) -> str:

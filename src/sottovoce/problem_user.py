@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sottovoce.errors import NotInstalled, ProblemError, SottovoceError
-from sottovoce.family import Family
+from sottovoce.family import Family, Verbs
 from sottovoce.problem_data import frozen, leaves, tree_map
 
 REMEDY = "write it with jax.numpy, or pass gradient=... in NumPy"
@@ -55,21 +55,12 @@ class _ByIdentity(Family):
         return f"{self.name} {', '.join(names)}"
 
 
-class Cost(_ByIdentity):
+class Cost(_ByIdentity, Verbs):
     """cost(x, data_i), differentiated by JAX; data (order, inverse, groups) as problem_data.grouped makes them."""
 
     name: ClassVar[str] = "cost"
 
-    def value(self, xp: Any, data: tuple, x: Any) -> Any:
-        return self._each("value", xp, data, x)
-
-    def gradient(self, xp: Any, data: tuple, x: Any) -> Any:
-        return self._each("gradient", xp, data, x)
-
-    def hessian(self, xp: Any, data: tuple, x: Any) -> Any:
-        return self._each("hessian", xp, data, x)
-
-    def _each(self, verb: str, xp: Any, data: tuple, x: Any) -> Any:
+    def each(self, verb: str, xp: Any, data: tuple, x: Any) -> Any:
         if xp is np:
             with x64():
                 return np.array(_jitted(verb)(self, data, x))

@@ -47,6 +47,30 @@ def write_arrays(file: Path, arrays: Iterable[tuple[str, Any]]) -> None:
     new.replace(file)
 
 
+def read_arrays(file: Path) -> dict[str, dict[tuple[str, str], np.ndarray]]:
+    """Arrays that are named kind/a/b, by kind, then by (a, b)."""
+    found: dict[str, dict[tuple[str, str], np.ndarray]] = {}
+    with np.load(file, allow_pickle=False) as stored:
+        for key in stored.files:
+            kind, _, rest = key.partition("/")
+            a, _, b = rest.rpartition("/")
+            found.setdefault(kind, {})[a, b] = stored[key]
+    return found
+
+
+def nested(arrays: Mapping[tuple[str, str], np.ndarray]) -> dict[int, dict[str, np.ndarray]]:
+    """(name, number) -> array, as number -> name -> array."""
+    found: dict[int, dict[str, np.ndarray]] = {}
+    for (name, number), array in arrays.items():
+        found.setdefault(int(number), {})[name] = array
+    return found
+
+
+def numbered(arrays: Mapping[tuple[str, str], np.ndarray]) -> dict[tuple[int, int], np.ndarray]:
+    """The same with two numbers for a name."""
+    return {(int(a), int(b)): array for (a, b), array in arrays.items()}
+
+
 def _owned(file: Path) -> tuple[Path, int]:
     """A new file beside this one, open for writing, that only its owner can read."""
     new = file.with_suffix(file.suffix + ".new")

@@ -11,6 +11,7 @@ numbers are whole), and `own` is its cost. Parts of one run are put together by 
 from __future__ import annotations
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 from .errors import InputError
 from .graph import Graph
 from .layout import Layout, layout
-from .tables import write_arrays, write_toml
+from .tables import nested, numbered, read_arrays, write_arrays, write_toml
 
 VERSION = 1
 TOML, ARRAYS = "transcript.toml", "transcript.npz"
@@ -155,19 +156,14 @@ class Transcript:
             raise InputError(f"expected a transcript of version {VERSION}, got {about['header'].get('version')}")
         kinds = about["draws"]
         other = {(name, k): rest for name, k, *rest in about["exceptions"]["draws"]}
-        parts: dict[str, dict[Any, Any]] = {"sent": {}, "wire": {}, "draws": {}, "states": {}, "own": {}}
-        with np.load(folder / ARRAYS, allow_pickle=False) as stored:
-            edges = tuple((int(s), int(r)) for s, r in stored["edges"])
-            for key in stored.files:
-                kind, _, rest = key.partition("/")
-                a, _, b = rest.rpartition("/")
-                if kind in ("sent", "wire"):
-                    parts[kind][int(a), int(b)] = stored[key]
-                elif kind == "draws":
-                    parts[kind][a, int(b)] = Draw._make([*(other.get((a, int(b))) or kinds[a]), stored[key]])
-                elif kind in ("states", "own"):
-                    parts[kind].setdefault(int(b), {})[a] = stored[key]
-        return cls(about["header"], parts["sent"], parts["draws"], parts["states"], edges, None, parts["wire"], parts["own"])
+        parts = defaultdict(dict, read_arrays(folder / ARRAYS))
+        edges = tuple((int(s), int(r)) for s, r in parts["edges"]["", ""])
+        drawn = {(a, int(b)): v for (a, b), v in parts["draws"].items()}
+        draws = {key: Draw._make([*(other.get(key) or kinds[key[0]]), value]) for key, value in drawn.items()}
+        return cls(
+            about["header"], numbered(parts["sent"]), draws, nested(parts["states"]), edges, None, numbered(parts["wire"]),
+            nested(parts["own"]),
+        )  # fmt: skip
 
 
 def written(task: Any, played: Any) -> Transcript:

@@ -10,6 +10,7 @@ kept: then there are views of those nodes and no truth.
 from __future__ import annotations
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +22,7 @@ import numpy as np
 from .errors import InputError, ParameterError
 from .graph import Graph
 from .layout import co_senders, layout
-from .tables import write_arrays, write_toml
+from .tables import nested, numbered, read_arrays, write_arrays, write_toml
 from .transcript import Draw, Transcript
 
 Array = np.ndarray
@@ -84,7 +85,7 @@ class View:
         arrays |= {f"wire/{k}/{e}": m for (k, e), m in self.wire.items()}
         arrays |= {f"draws/{name}/{k}": d.value for (name, k), d in self.draws.items()}
         arrays |= {f"states/{name}/{k}": v for k, leaves in self.states.items() for name, v in leaves.items()}
-        arrays |= {f"costs/{i}/{name}": v for i, parts in self.costs.items() for name, v in parts.items()}
+        arrays |= {f"costs/{name}/{i}": v for i, parts in self.costs.items() for name, v in parts.items()}
         kinds = {f"{name}/{k}": [d.owner, d.known, d.law] for (name, k), d in self.draws.items()}
         about = {"version": VERSION, "coalition": list(self.coalition), "header": dict(self.header), "draws": kinds}
         write_toml(folder / "view.toml", about)
@@ -98,20 +99,12 @@ class View:
         if not ((folder / "view.toml").exists() and (folder / "view.npz").exists()):
             raise InputError(f"expected a folder with view.toml and view.npz, as View.save writes it; {folder} has not both")
         about = tomllib.loads((folder / "view.toml").read_text())
-        parts: dict[str, dict[Any, Any]] = {"sent": {}, "wire": {}, "draws": {}, "states": {}, "costs": {}}
-        with np.load(folder / "view.npz", allow_pickle=False) as stored:
-            for key in stored.files:
-                kind, _, rest = key.partition("/")
-                a, _, b = rest.rpartition("/")
-                if kind in ("sent", "wire"):
-                    parts[kind][int(a), int(b)] = stored[key]
-                elif kind == "draws":
-                    parts[kind][a, int(b)] = Draw._make([*about["draws"][rest], stored[key]])
-                elif kind == "states":
-                    parts[kind].setdefault(int(b), {})[a] = stored[key]
-                else:
-                    parts[kind].setdefault(int(a), {})[b] = stored[key]
-        return cls(about["header"], tuple(about["coalition"]), **parts)
+        parts = defaultdict(dict, read_arrays(folder / "view.npz"))
+        draws = {(a, int(b)): Draw._make([*about["draws"][f"{a}/{b}"], value]) for (a, b), value in parts["draws"].items()}
+        return cls(
+            about["header"], tuple(about["coalition"]), numbered(parts["sent"]), numbered(parts["wire"]), draws,
+            nested(parts["states"]), nested(parts["costs"]),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

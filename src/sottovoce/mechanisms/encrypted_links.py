@@ -12,7 +12,7 @@ read, with keys that the operating system drew for this transcript and that are 
 
 import importlib.util
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,20 @@ import numpy as np
 from ..errors import NotInstalled, RunError
 from ..node import Layer
 from ..registry import Mechanism, register
+from ..wire import Key, OnWire
 
-Key = tuple[int, int]  # iteration, exchange
 TAG = 16  # bytes that tell a message from an altered one
 
 
-class Sealed(Mapping[Key, np.ndarray]):
+class Sealed(OnWire):
     """(k, exchange) -> what crosses each edge, uint8 (edge, bytes, run); sealed when it is asked for."""
 
     def __init__(self, sent: Mapping[Key, np.ndarray], edges: Any = (), options: Any = None):
-        self._sent = sent
+        super().__init__(sent)
         self._links: dict[tuple[int, int], Any] = {}  # (edge, run) -> its cipher; the key is nowhere else
 
     def __getitem__(self, key: Key) -> np.ndarray:
-        payload = self._sent[key]
+        payload = self.sent[key]
         payload = payload.astype(payload.dtype.newbyteorder("<"), copy=False)
         out = np.empty((len(payload), payload.shape[1] * payload.itemsize + TAG, payload.shape[2]), np.uint8)
         for edge, run in np.ndindex(len(payload), payload.shape[2]):
@@ -51,22 +51,12 @@ class Sealed(Mapping[Key, np.ndarray]):
             raise RunError(
                 f"message {key} (iteration, exchange) on edge {edge} was altered, or sealed with another key; ask for it again"
             ) from None
-        return np.frombuffer(plain, self._sent[key].dtype.newbyteorder("<"))
+        return np.frombuffer(plain, self.sent[key].dtype.newbyteorder("<"))
 
     def _link(self, edge: int, run: int) -> Any:
         if (edge, run) not in self._links:
             self._links[edge, run] = new_cipher()
         return self._links[edge, run]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._sent)
-
-    def __len__(self) -> int:
-        return len(self._sent)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy that leaves the process holds what crossed the wire, not what opens it."""
-        return dict, (dict(self),)
 
 
 def nonce(key: Key) -> bytes:

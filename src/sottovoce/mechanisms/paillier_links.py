@@ -20,7 +20,7 @@ import functools
 import hashlib
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ from ..errors import RunError
 from ..node import Array, Layer
 from ..paillier import STRONG, Paillier, check_key, libraries, number
 from ..registry import Mechanism, Parameter, at_least, register
+from ..wire import Key, OnWire
 
-Key = tuple[int, int]  # iteration, exchange
 ZEROS = 16  # bytes ahead of a payload that tell whether the key was right
 
 
@@ -46,17 +46,18 @@ def start(node: Any, parameters: Any) -> tuple[Array, Array]:
     return table, secret
 
 
-class Enciphered(Mapping[Key, np.ndarray]):
+class Enciphered(OnWire):
     """(k, exchange) -> what crosses each edge, uint8 (edge, bytes, run); enciphered when it is asked for."""
 
     def __init__(self, sent: Mapping[Key, np.ndarray], edges: tuple[tuple[int, int], ...], options: Any):
-        self._sent, self._edges, self._cipher = sent, edges, Paillier(int(options.key_bits))
+        super().__init__(sent)
+        self._edges, self._cipher = edges, Paillier(int(options.key_bits))
         self._seed = os.urandom(32)  # what this transcript's ciphertexts are made with; nowhere else
         self._room = self._cipher.key_bytes - ZEROS
         self._keys: dict[tuple[int, int], Any] = {}
 
     def __getitem__(self, key: Key) -> np.ndarray:
-        payload = raw(self._sent[key])
+        payload = raw(self.sent[key])
         if key in self._flood:
             return payload
         edges, _, runs = payload.shape
@@ -72,7 +73,7 @@ class Enciphered(Mapping[Key, np.ndarray]):
             if m < 0:
                 raise RunError("a ciphertext was altered, or is for another key: what it holds is no payload")
             found.append(m.to_bytes(self._room, "big"))
-        payload = self._sent[key]
+        payload = self.sent[key]
         length = payload.shape[1] * payload.itemsize
         return np.frombuffer(b"".join(found)[:length], payload.dtype.newbyteorder("<"))
 
@@ -80,8 +81,8 @@ class Enciphered(Mapping[Key, np.ndarray]):
     def _flood(self) -> list[Key]:
         """The exchanges of the set-up in which the keys crossed."""
         width = (max(map(max, self._edges)) + 1) * self._cipher.key_bytes
-        of_keys = lambda key: self._sent[key].dtype == np.uint8 and self._sent[key].shape[1] == width
-        return [key for key in self._sent if key[0] == -1 and of_keys(key)]
+        of_keys = lambda key: self.sent[key].dtype == np.uint8 and self.sent[key].shape[1] == width
+        return [key for key in self.sent if key[0] == -1 and of_keys(key)]
 
     def _sealed(self, key: Key, edge: int, run: int, plain: bytes) -> bytes:
         """A payload under the key of the edge's receiver, block by block."""
@@ -99,19 +100,9 @@ class Enciphered(Mapping[Key, np.ndarray]):
         if (node, run) not in self._keys:
             edge = next(e for e, (sender, _) in enumerate(self._edges) if sender == node)
             at = node * self._cipher.key_bytes
-            key = self._sent[self._flood[0]][edge, at : at + self._cipher.key_bytes, run]
+            key = self.sent[self._flood[0]][edge, at : at + self._cipher.key_bytes, run]
             self._keys[node, run] = self._cipher.public(key.tobytes())
         return self._keys[node, run]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._sent)
-
-    def __len__(self) -> int:
-        return len(self._sent)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy that leaves the process holds what crossed the wire."""
-        return dict, (dict(self),)
 
 
 def raw(payload: np.ndarray) -> np.ndarray:
