@@ -17,7 +17,7 @@ import numpy as np
 from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, Stream
 from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
-from ..node import Values, Weight, Weights, each, grouped, said
+from ..node import Values, Weight, Weights, each, grouped, said, scaled
 from ..weights import Rule
 from .entries import Pair
 from .helpers import helper_numbers
@@ -117,10 +117,10 @@ class OneNode:
             return home
         sent = said(terms)
         came = iter(self._cross(self.spread(tuple(part for _, _, v in sent for part in parts(v)))))
-        mixed: list[Any] = [0.0] * len(parts(sent[0][2]))
+        mixed: list[Any] = []
         for pair, factor, v in sent:
-            for p, part in enumerate(parts(v)):
-                mixed[p] = mixed[p] + factor * (pair.row * np.concatenate([part, next(came)])).sum(0, keepdims=True)
+            found = [scaled(factor, _weighed_in(pair.row, part, next(came))) for part in parts(v)]
+            mixed = [a + b for a, b in zip(mixed, found, strict=True)] if mixed else found
         return self._with_home(home, mixed, sent[0][2])
 
     def push(self, *terms: tuple[Weight, Values], total: Any = None) -> Values:
@@ -268,3 +268,11 @@ class OneNode:
     @property
     def to_helper(self) -> Array:
         return helper_numbers(np, self.own.column.receiver[1:], self.own.n)
+
+
+def _weighed_in(weights: Array, own: Array, came: Array) -> Array:
+    """My own value and those that came, weighed and added up: one after the other, as long ones should not all be held at once."""
+    found = weights[:1] * own
+    for weight, part in zip(weights[1:], came, strict=True):
+        found += weight * part
+    return found
