@@ -19,7 +19,7 @@ import itertools
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class Shape:
         self.agreed = [(np.dtype(kind), count) for kind, count in exchange]
         self.kinds = [kind.newbyteorder("<") for kind, _ in self.agreed]
         ends = np.cumsum([0, *(kind.itemsize * count for kind, count in self.agreed)]).tolist()
-        self.bytes, self.slices, self.floats = ends[-1], list(itertools.pairwise(ends)), all(kind.kind == "f" for kind in self.kinds)
+        self.bytes, self.slices = ends[-1], list(itertools.pairwise(ends))
+        self.floats = all(kind.kind == "f" for kind in self.kinds)
 
     def views(self, payload: memoryview) -> tuple[tuple[Array, ...], float]:
         """The parts of a payload of the right length, copied nowhere, and the largest magnitude among its floats; NaN if there is
@@ -131,7 +132,7 @@ class Frames:
         self._expects |= {(r, who(QUESTION, r, me)): QUESTION for r in outs}
 
     def payloads(self, place: Place, out: tuple[Array, ...]) -> dict[int, bytes]:
-        """The numbers of my messages as bytes, one to each out-neighbour; `out` has a row for each. What all get alike is one object.
+        """My messages, the numbers as bytes, to each out-neighbour; `out` has a row for each. What all get alike is one object.
         Refused where they are not what the roster says, or not finite, or too large."""
         shapes, many = self.shapes.of(place[0]), max(1, len(self.outs))
         shape = shapes[place[1]] if place[1] < len(shapes) else Shape(())

@@ -110,13 +110,15 @@ class ZenohLink:
 
     def _came(self, sender: int, reply: Any) -> None:
         """One answer; an error (a time limit) says nothing that its end does not."""
-        if reply.ok is None or self._closed.is_set():
+        answer = reply.ok
+        if answer is None or self._closed.is_set():
             return
-        payload = reply.ok.payload
-        if len(payload) > self.limit:
-            self._handler.refused(sender, f"an answer of {len(payload)} bytes, above the limit of {self.limit}")
+        payload = answer.payload
+        size = len(payload)
+        if size > self.limit:
+            self._handler.refused(sender, f"an answer of {size} bytes, above the limit of {self.limit}")
         else:
-            self.counts.received += len(payload)
+            self.counts.received += size
             self._handler.came(sender, payload.to_bytes())
 
     def _ended(self, sender: int, question: bytes) -> None:
@@ -156,10 +158,11 @@ class ZenohLink:
             (waiting or self._sender(receiver)).put((query, frame, last))
 
     def _reply(self, receiver: int, query: Any, frame: bytes, last: bool) -> None:
-        # ZError: the question is over, timed out, or the neighbour is gone; RuntimeError: another thread lets go of it just now
-        with suppress(self._zenoh.ZError, RuntimeError):
+        try:
             query.reply(self._keys[receiver], frame)
             self.counts.sent += len(frame)
+        except (self._zenoh.ZError, RuntimeError):
+            pass  # the question is over, timed out, or the neighbour is gone; or another thread lets go of it just now
         if last:
             self._drop(query)
 

@@ -23,7 +23,7 @@ from .entries import Pair
 from .helpers import helper_numbers
 from .own import Own
 from .tape import parts
-from .weigh import Rules, batches
+from .weigh import Rules, batches, drawn
 
 Array = np.ndarray
 
@@ -43,7 +43,13 @@ class OneNode:
 
     @functools.cached_property
     def weights(self) -> SimpleNamespace:
-        return self.weighed(None)
+        """Those of this iteration; the same ones all along where none is drawn anew and the graph stays."""
+        own = self.own
+        if own.schedule is not None or any(map(drawn, own.rules.values())):
+            return self.weighed(None)
+        if own.fixed is None or own.fixed[0] is not own.tables:
+            own.fixed = own.tables, OneNode(own, self.k).weighed(None)
+        return own.fixed[1]
 
     @property
     def rules(self) -> Rules:
