@@ -20,6 +20,7 @@ from .identity import Identity
 ROOM = 1 << 16  # bytes beyond the longest frame that a message of the link may have
 LEASE = 10_000  # milliseconds without a sign of life after which a connection counts as gone
 BATCHES = 16  # pieces of a long frame (64 kB) that may wait for the wire: with Zenoh's 2, two threads wake each other for every one
+THREADS = "(acc:(handover:rx),rx:(worker_threads:1))"  # one thread hears all neighbours: with Zenoh's three, each message wakes two
 RETRY = {"period_init_ms": 50, "period_max_ms": 250, "period_increase_factor": 2}
 
 # What must be so, whatever the library's defaults become: nobody is looked for, nothing is unpacked, no key but TLS's
