@@ -47,8 +47,9 @@ class Ledger:
             here = slice(at, at + BLOCK)
             parts = [part[:, here] for part in given], [part[here] for part in before], after[:, here]
             np.maximum(loudest, _settled(*parts, room[:, :, : size - at]), out=loudest)
-        self._refuse(largest(loudest[2:4]))
-        self._compare(float(loudest[4]), largest(loudest[:3]))
+        promised, totals, messages, account, apart = loudest.tolist()
+        self._refuse(max(account, messages))  # what comes first here is NaN if anything is, and stays what it is
+        self._compare(apart, max(promised, totals, messages))
         return y
 
     def _refuse(self, reached: float) -> None:
