@@ -5,7 +5,7 @@
     python -m bench.node_children span FOLDER NAME
 
 The first two print one line of JSON: iterations a second once it runs, when its first iteration was done (wall clock), its peak
-memory. `span` prints when the set-up, the first and the last iteration were done, and the answer.
+memory. `span` prints when the set-up, the first and the last iteration but one were done, and the answer.
 """
 
 from __future__ import annotations
@@ -22,25 +22,28 @@ WARM = 0.1  # of the way, before the clock starts
 
 
 def node(folder: Path, name: str) -> list[tuple[float, int]]:
-    """A node as it is deployed: (time, iteration) of the first, of the start of the clock, and of the last."""
+    """A node as it is deployed: (time, iteration) of the first, of the start of the clock, and of the last before the one that
+    comes with its result written down."""
     from sottovoce.peer.node import Node
 
     one = Node(folder / name)
     warm, marks = max(2, int(WARM * one.roster.iterations)), []
     for k, _ in one.run():
-        if k in (1, warm, one.roster.iterations):
+        if k in (1, warm, one.roster.iterations - 1):
             marks.append((time.time(), k))
     return marks
 
 
 def span(folder: Path, name: str) -> dict[str, object]:
-    """A run by the clock, without what comes before its set-up and after its last iteration."""
+    """A run by the clock, without what comes before its set-up and after the last iteration but one: with the last one its
+    result is written down."""
     from sottovoce.peer.node import Node
 
     found: dict[str, object] = {}
-    for k, x in Node(folder / name).run():
-        found |= {("begun", "first")[k]: time.time()} if k < 2 else {}
-        found |= {"last": time.time(), "x": x.tolist()}
+    one = Node(folder / name)
+    for k, x in one.run():
+        when = {0: "begun", 1: "first", one.roster.iterations - 1: "last"}.get(k)
+        found |= {"x": x.tolist()} | ({when: time.time()} if when else {})
     return found
 
 

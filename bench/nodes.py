@@ -23,7 +23,7 @@ from sottovoce.tables import toml
 from .report import Row
 
 FIGURE = "nodes"
-SMALL, LARGE = (10, 1500), (100_000, 40)  # numbers in x, iterations
+SMALL, LARGE = (10, 1500), (100_000, 100)  # numbers in x, iterations
 NVFLARE = 2.9  # iterations a second of NVFlare's peer-to-peer executor on the machine of the study, 0.35 s each
 KEEP = {"durable": "disk", "kept": "process"}
 COST = "def slope(x):\n    return x - 1.0\n"

@@ -114,7 +114,7 @@ def fuzz(place: Path, frames: int) -> str:
     roster = Federation.read(folder / FILE).roster
     writer, reader = Frames(roster, 0), Frames(roster, 1)
     chance, vector = random.Random(1), np.arange(2.0).reshape(1, 2, 1)
-    good = writer.write(1, (3, 0), 0, writer.payload((3, 0), [vector]))
+    good = writer.write(1, (3, 0), 0, writer.payloads((3, 0), (vector,))[1])
     reader.read(0, good)
     passed = 0
     tracemalloc.start()

@@ -710,7 +710,7 @@ def test_a_node_that_begins_a_second_time_is_refused(tmp_path):
 
 
 def test_after_a_restart_nothing_is_served_that_nobody_needs(tmp_path):
-    rig = Rig(tmp_path, roster_of(task_of("ab", 40)), 4)
+    rig = Rig(tmp_path, roster_of(task_of("ab", 40)), 4, ahead=16)
     while rig.xs[1].keys() < set(range(20)):
         rig.turn()
     rig.go_on(1)

@@ -89,5 +89,10 @@ def packed(xp: Any, digits: Digits) -> Array:
 def unpacked(xp: Any, words: Array, count: int) -> Digits:
     """Words of numbers of `count` words as digits."""
     low, bits = xp.asarray(LOW, xp.uint64), xp.asarray(BITS, xp.uint64)
-    parts = xp.split(words, count, axis=-2)
-    return [half.astype(xp.int64) for part in parts for half in (part & low, part >> bits)]
+    return [half.astype(xp.int64) for part in cut(words, count) for half in (part & low, part >> bits)]
+
+
+def cut(words: Array, count: int) -> list[Array]:
+    """As many equal parts, which lie side by side along the coordinates."""
+    size = words.shape[-2] // count
+    return [words[..., k * size : (k + 1) * size, :] for k in range(count)]

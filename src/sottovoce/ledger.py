@@ -21,6 +21,7 @@ from .errors import InvariantBroken, ParameterError
 Array = Any
 EPS = float(np.finfo(float).eps)
 TOLERANCE = 1e-9  # how far the sum over all nodes may be from the promised one
+BLOCK = 8192  # numbers that are settled at a time: they and what becomes of them stay in the cache
 ROUNDING = 1e3  # how many times n eps max(|y|, |total|, |messages|) rounding alone never reaches
 
 
@@ -29,38 +30,38 @@ class Ledger:
 
     def __init__(self, nodes: int, tolerance: float = TOLERANCE):
         self.nodes, self.tolerance = nodes, tolerance
-        self.value: Array = 0.0  # received - sent is value + error, to twice the digits
-        self.error: Array = 0.0
+        self.value: Array = None  # received - sent is value + error, to twice the digits; None: nothing yet
+        self.error: Array = None
         self.peak = 0.0  # the largest number that went in or stood in the account
         self.shift = 0.0  # the largest difference between the two forms, in units of n eps max(|y|, |total|, |messages|)
 
     def settle(self, plain: Array, total: Array, sent: Array, received: Array) -> Array:
         """The result of a push. `plain` is what adding up gives; messages have the axes (edge, ...), a result (1, ...)."""
-        before = largest(self.value)
-        for message in sent:
-            self._post(-message)
-        for message in received:
-            self._post(message)
-        self._refuse(largest([before, largest(self.value), largest(sent), largest(received)]))
-        y, rest = two_sum(total, self.value)
-        y = y + (rest + self.error)
-        self._compare(plain, y, largest([largest(y), largest(total), largest(sent), largest(received)]))
+        size, many = plain.size, len(sent) + len(received)
+        given = [part.reshape(len(part), size) for part in (plain, total, sent, received)]
+        before = [np.zeros(size)] * 2 if self.value is None else [self.value.reshape(size), self.error.reshape(size)]
+        y, self.value, self.error = after = np.empty((3, *plain.shape))
+        after, room = after.reshape(3, size), np.empty((4, many + 1, min(size, BLOCK)))
+        loudest = np.zeros(5)
+        for at in range(0, size, BLOCK):
+            here = slice(at, at + BLOCK)
+            parts = [part[:, here] for part in given], [part[here] for part in before], after[:, here]
+            np.maximum(loudest, _settled(*parts, room[:, :, : size - at]), out=loudest)
+        promised, totals, messages, account, apart = loudest.tolist()
+        self._refuse(max(account, messages))  # what comes first here is NaN if anything is, and stays what it is
+        self._compare(apart, max(promised, totals, messages))
         return y
 
-    def _post(self, amount: Array) -> None:
-        total, rest = two_sum(self.value, amount)
-        self.value, self.error = two_sum(total, self.error + rest)
-
     def _refuse(self, reached: float) -> None:
-        self.peak = largest([self.peak, reached])
+        self.peak = self.peak if reached <= self.peak else reached  # which may be NaN
         if not EPS**2 * self.nodes * self.peak <= self.tolerance:
             raise ParameterError(
                 f"messages reached {self.peak:.3g}: with {self.nodes} nodes even doubled precision would then miss the promised "
                 f"sum by more than {self.tolerance:g}; take a smaller K or scale of the random start, or a smaller stepsize"
             )
 
-    def _compare(self, plain: Array, y: Array, size: float) -> None:
-        shift = largest(plain - y) / max(self.nodes * EPS * size, 1e-300)
+    def _compare(self, apart: float, size: float) -> None:
+        shift = apart / max(self.nodes * EPS * size, 1e-300)
         self.shift = max(self.shift, shift)
         if shift > ROUNDING:
             raise InvariantBroken(
@@ -69,14 +70,37 @@ class Ledger:
             )
 
 
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """a + b rounded, and exactly what rounding took away (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+def _settled(given: list[Array], before: list[Array], after: Array, room: Array) -> tuple[float, ...]:
+    """One block: y and the account after it go into `after`. The largest magnitudes: of y, the total, the messages, the account,
+    and the difference between the two forms."""
+    ((plain,), (total,), sent, received), (value, error), (y, new, rest) = given, before, after
+    sums, amounts, away, spare = room[0], *room[1:, 1:]
+    np.negative(sent, out=amounts[: len(sent)])
+    amounts[len(sent) :] = received
+    sums[0] = value
+    for i, amount in enumerate(amounts):
+        np.add(sums[i], amount, out=sums[i + 1])
+    lost = np.add.reduce(rounded_away(sums[:-1], amounts, sums[1:], away, spare), 0)
+    lost += error
+    np.add(sums[-1], lost, out=new)
+    rounded_away(sums[-1], lost, new, rest, room[0, 0])
+    np.add(total, new, out=y)
+    rounded_away(total, new, y, lost, room[0, 0])
+    lost += rest
+    y += lost
+    np.subtract(plain, y, out=lost)
+    return largest(y), largest(total), largest(amounts), largest(new), largest(lost)
+
+
+def rounded_away(a: Array, b: Array, total: Array, away: Array, spare: Array) -> Array:
+    """What a + b has more than its rounded total, exactly (Knuth); into `away`."""
+    np.subtract(total, a, out=spare)
+    np.subtract(total, spare, out=away)
+    np.subtract(a, away, out=away)
+    np.subtract(b, spare, out=spare)
+    return np.add(away, spare, out=away)
 
 
 def largest(values: Array) -> float:
     """The largest magnitude, 0 of nothing; NaN if there is one. Nothing is copied."""
-    values = np.asarray(values)
-    return float(abs(max(values.max(), -values.min()))) if values.size else 0.0
+    return float(max(np.maximum.reduce(values, None), -np.minimum.reduce(values, None))) if values.size else 0.0

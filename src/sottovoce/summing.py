@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .fixed_point import FixedPoint, packed, settled, unpacked
+from .fixed_point import FixedPoint, cut, packed, settled, unpacked
 from .registry import Parameter, one_of, one_of_numbers
 
 Array = Any
@@ -60,7 +60,7 @@ def hidden(node: Any, words: Array, count: int) -> Array:
     xp = node.xp
     out, inbox = (xp.concatenate(unpacked(xp, r, count), axis=-2) for r in node.shared("words", like=words))
     net = node.collect(out) - node.gather(inbox)
-    masks = xp.split(net, 2 * count, axis=-2)
+    masks = cut(net, 2 * count)
     return packed(xp, settled(xp, [share + mask for share, mask in zip(unpacked(xp, words, count), masks, strict=True)]))
 
 
@@ -103,4 +103,4 @@ def over_tree(node: Any, words: Array, count: int) -> list[Array]:
 def chosen(node: Any, words: Array, edges: Array, count: int) -> list[Array]:
     """Everybody says its words; the digits of those that came over the chosen edges, added up."""
     heard = node.xp.concatenate(unpacked(node.xp, node.hear(words), count), axis=-2)
-    return node.xp.split(node.gather(edges * heard), 2 * count, axis=-2)
+    return cut(node.gather(edges * heard), 2 * count)

@@ -90,7 +90,10 @@ def _value(value: Any) -> str:
         return str(int(value))
     if isinstance(value, float | np.floating):
         return repr(float(value))
-    if isinstance(value, list | tuple | np.ndarray):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        write = repr if all(type(v) is float for v in value) else _value
+        return "[" + ", ".join(map(write, value)) + "]"
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in escaped) + '"'

@@ -72,7 +72,7 @@ class NodeDraws:
         pairs = zip(np.atleast_1d(sender).tolist(), np.atleast_1d(receiver).tolist(), strict=True)
         blocks = [_words(key((s, r), stream), int(k), coordinates) for s, r in pairs]
         words = np.concatenate([np.empty((0, coordinates, 4), np.uint64), *blocks])[..., None]
-        return tuple(from_words(np, law, np.moveaxis(words, 2, 0), w) for w in which)
+        return tuple(from_words(np, law, words.transpose(2, 0, 1, 3), w) for w in which)
 
     def _shared_key(self, edge: tuple[int, int], stream: Stream) -> bytes:
         if self._me not in edge:

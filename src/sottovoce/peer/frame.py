@@ -19,11 +19,12 @@ import itertools
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import MessageRefused, ParameterError, RunError
+from ..ledger import largest
 from .roster import KINDS, Exchange, Roster
 
 Array = np.ndarray
@@ -61,26 +62,21 @@ class Shape:
         for kind, _ in exchange:
             if kind not in KINDS:
                 raise ParameterError(f"messages hold numbers of the kinds {', '.join(KINDS)}, not {kind}")
-        self.kinds = [np.dtype(kind).newbyteorder("<") for kind, _ in exchange]
-        counts = [count for _, count in exchange]
-        ends = np.cumsum([0, *(kind.itemsize * count for kind, count in zip(self.kinds, counts, strict=True))]).tolist()
+        self.agreed = [(np.dtype(kind), count) for kind, count in exchange]
+        self.kinds = [kind.newbyteorder("<") for kind, _ in self.agreed]
+        ends = np.cumsum([0, *(kind.itemsize * count for kind, count in self.agreed)]).tolist()
         self.bytes, self.slices = ends[-1], list(itertools.pairwise(ends))
-        self.floats, self.agreed = all(kind.kind == "f" for kind in self.kinds), [(kind, count) for kind, count in exchange]
+        self.floats = all(kind.kind == "f" for kind in self.kinds)
 
-    def views(self, payload: memoryview) -> tuple[Array, ...]:
-        """The parts of a payload of the right length, copied nowhere."""
+    def views(self, payload: memoryview) -> tuple[tuple[Array, ...], float]:
+        """The parts of a payload of the right length, copied nowhere, and the largest magnitude among its floats; NaN if there is
+        one."""
         if self.floats:  # one look at all numbers
             numbers = np.frombuffer(payload, "<f8")
-            return tuple(numbers[a >> 3 : b >> 3].reshape(1, -1, 1) for a, b in self.slices)
+            return tuple(numbers[a >> 3 : b >> 3].reshape(1, -1, 1) for a, b in self.slices), largest(numbers)
         pairs = zip(self.kinds, self.slices, strict=True)
-        return tuple(np.frombuffer(payload[a:b], kind).reshape(1, -1, 1) for kind, (a, b) in pairs)
-
-    def largest(self, payload: Any) -> float:
-        """The largest magnitude among the floats of a payload; NaN if there is one."""
-        if self.floats:
-            return _largest(np.frombuffer(payload, "<f8"))
-        found = [_largest(part) for part in self.views(memoryview(payload)) if part.dtype.kind == "f"]
-        return float(np.max(found, initial=0.0))
+        parts = tuple(np.frombuffer(payload[a:b], kind).reshape(1, -1, 1) for kind, (a, b) in pairs)
+        return parts, loudest(parts)
 
     def __str__(self) -> str:
         return " + ".join(f"{count} {kind}" for kind, count in self.agreed) or "nothing"
@@ -136,26 +132,24 @@ class Frames:
         self._expects |= {(r, who(QUESTION, r, me)): QUESTION for r in outs}
 
     def payloads(self, place: Place, out: tuple[Array, ...]) -> dict[int, bytes]:
-        """The message to each out-neighbour; `out` has a row for each. What all get alike is one object."""
-        if all(part.strides[0] == 0 for part in out):
-            return dict.fromkeys(self.outs, self.payload(place, [part[:1] for part in out]))
-        return {receiver: self.payload(place, [part[j : j + 1] for part in out]) for j, receiver in enumerate(self.outs)}
-
-    def payload(self, place: Place, parts: Iterable[Array]) -> bytes:
-        """The numbers of one message as bytes; refused where they are not what the roster says, or not finite, or too large."""
-        shapes, parts = self.shapes.of(place[0]), list(parts)
+        """My messages, the numbers as bytes, to each out-neighbour; `out` has a row for each. What all get alike is one object.
+        Refused where they are not what the roster says, or not finite, or too large."""
+        shapes, many = self.shapes.of(place[0]), max(1, len(self.outs))
         shape = shapes[place[1]] if place[1] < len(shapes) else Shape(())
-        if [(part.dtype.name, part.size) for part in parts] != shape.agreed:
-            sent = " + ".join(f"{part.size} {part.dtype.name}" for part in parts)
+        if [(part.dtype, part.size / many) for part in out] != shape.agreed:
+            sent = " + ".join(f"{part.size // many} {part.dtype}" for part in out)
             raise RunError(f"{_at(place)}: the step sends {sent}, but the roster says {shape}; write the roster anew")
-        little = [part.astype(kind, copy=False).tobytes() for part, kind in zip(parts, shape.kinds, strict=True)]
-        payload = little[0] if len(little) == 1 else b"".join(little)
-        if not shape.largest(payload) <= self.magnitude:
+        alike = all(part.strides[0] == 0 for part in out)
+        rows = [part[:1] for part in out] if alike else out
+        if not loudest(rows) <= self.magnitude:
             raise RunError(
                 f"{_at(place)}: a number of my message is not finite, or larger than the agreed {self.magnitude:g}; "
                 "take a smaller stepsize, K or scale, or agree on a larger magnitude, and start a new run"
             )
-        return payload
+        little = [part.astype(kind, copy=False) for part, kind in zip(rows, shape.kinds, strict=True)]
+        if alike:
+            return dict.fromkeys(self.outs, b"".join([part.tobytes() for part in little]))
+        return {receiver: b"".join([part[j].tobytes() for part in little]) for j, receiver in enumerate(self.outs)}
 
     def write(self, receiver: int, place: Place, flags: int, payload: bytes) -> bytes:
         return b"".join((self._writes[PAYLOAD, receiver], WHERE.pack(*place, flags, len(payload)), payload))
@@ -190,9 +184,10 @@ class Frames:
         shape = shapes[place[1]]
         if len(payload) != shape.bytes:
             raise MessageRefused("shape", f"{_at(place)}: expected {shape}, {shape.bytes} bytes, got {len(payload)} bytes")
-        if not shape.largest(payload) <= self.magnitude:
+        parts, most = shape.views(payload)
+        if not most <= self.magnitude:
             raise MessageRefused("number", f"{_at(place)}: a number is not finite, or larger than the agreed {self.magnitude:g}")
-        return shape.views(payload)
+        return parts
 
     def question(self, receiver: int, question: bytes) -> Question:
         """A question that came from an out-neighbour, or MessageRefused."""
@@ -219,10 +214,10 @@ class Frames:
         return MessageRefused("what", f"node {other} may not send this here (code {what}, {len(came)} bytes)")
 
 
-def _largest(numbers: Array) -> float:
-    if not numbers.size:
-        return 0.0
-    return float(max(numbers.max(), -numbers.min()))  # NaN in the one is NaN in the other; nothing is copied
+def loudest(parts: Iterable[Array]) -> float:
+    """The largest magnitude among all floats; NaN if there is one."""
+    found = [largest(part) for part in parts if part.dtype.kind == "f"]
+    return found[0] if len(found) == 1 else float(np.max(found, initial=0.0))
 
 
 def _at(place: Place) -> str:

@@ -60,7 +60,7 @@ class Log:
 
     def _sealed(self, pieces: list[Any]) -> Any:
         """A record sealed; a large one piece by piece into memory that is there: new memory costs more than the cipher."""
-        size = sum(len(piece) for piece in pieces)
+        size = sum(map(len, pieces))
         if size < LARGE:
             return self._cipher.encrypt(nonce(self.count), b"".join(pieces), self.digest)
         if len(self._memory) < size + SPARE:

@@ -64,6 +64,7 @@ class Loop(Ears):
             draws.start = self.start_of
         self.until = None if deadline is None else clock() + deadline
         self.on_disk, self.done = -2, False  # the state that the log ends with; whether everybody has everything
+        self.needs: dict[int, int] = {}  # before which iteration each receiver has everything, as the log says
         self.gone: dict[int, int] = {}  # out-neighbours that have everything, as the log says
 
     # the run -----------------------------------------------------------------------------------------------------
@@ -138,7 +139,7 @@ class Loop(Ears):
         it has of mine. An old copy of my store shows there, before anything is drawn in the place of what is out. (At the very end
         some may have left; then all my messages are on my disk.)"""
         self._check()
-        if self.protocol.place[0] <= self.replay.saved.k:
+        if self.protocol.place[0] <= self.replay.saved.k and self._silent():
             self._wait(lambda: not self._silent(), "to say what they have of this node")
         if self.starts.new:
             self._note()
@@ -216,12 +217,16 @@ class Loop(Ears):
         saved, journal = self.replay.saved, self.replay.journal
         new = None if self.on_disk == saved.k else saved
         if self.store.keeps:
-            self.store.append(record(saved.k, new, journal.phases, journal.fresh(), place, message, self._needs()))
+            self.store.append(record(saved.k, new, journal.phases, journal.fresh(), place, message, self._needed()))
         self.on_disk = saved.k
 
-    def _needs(self) -> dict[int, int]:
+    def _needed(self) -> dict[int, int]:
+        """Before which iteration a receiver has everything, where the disk does not say so yet; it does after this."""
         with self.lock:
-            return self.protocol.needs
+            needs = self.protocol.needs
+        new = dict(needs.items() - self.needs.items())
+        self.needs = needs
+        return new
 
     def _rewrite(self) -> None:
         with self.lock:
@@ -229,7 +234,7 @@ class Loop(Ears):
         saved, journal = self.replay.saved, self.replay.journal
         self.store.rewrite([start(begun), *whole(saved, journal, kept, needs), leave(self.gone), *([end()] if self.done else [])])
         journal.fresh()
-        self.on_disk = saved.k
+        self.on_disk, self.needs = saved.k, needs
 
     def _reached(self) -> None:
         """My state is on the disk: what its iteration needs may be asked for."""
@@ -267,9 +272,11 @@ class Loop(Ears):
         """Until it is ready: ask again what brought nothing, tell who is waited for, mind the deadline."""
         since = told = self.clock()
         while True:
-            self.let_leave()
             with self.lock:
-                done = ready()
+                done, leaving = ready(), any(out.leaving for out in self.protocol.outs.values())
+            if leaving:
+                self.let_leave()
+                continue
             self._check(f", while it waited {what}")
             now = self.clock()
             if done or now >= since + at_most:

@@ -30,7 +30,7 @@ from ..errors import MessageRefused, StoreError
 from .frame import DONE, MOVING, STOP, Array, Frame, Frames, Place, Question
 
 WINDOW = 1 << 16  # bytes that a question asks for at most, where they are more than an iteration's
-AHEAD = 16  # iterations that it asks for at most
+AHEAD = 64  # iterations that it asks for at most
 
 
 class Ask(NamedTuple):

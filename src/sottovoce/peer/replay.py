@@ -149,7 +149,7 @@ class Replay:
         else:
             self.post.send(place, out)
         came = self.post.receive(place)
-        return tuple(np.concatenate([part[:0], *rows]) for part, *rows in zip(out, *came, strict=True))
+        return tuple(map(np.concatenate, zip(*came, strict=True))) if came else tuple(part[:0] for part in out)
 
 
 def _ledger(nodes: int, account: list[Any]) -> Ledger:

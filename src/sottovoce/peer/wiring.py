@@ -19,6 +19,8 @@ from .identity import Identity
 
 ROOM = 1 << 16  # bytes beyond the longest frame that a message of the link may have
 LEASE = 10_000  # milliseconds without a sign of life after which a connection counts as gone
+BATCHES = 16  # pieces of a long frame (64 kB) that may wait for the wire: with Zenoh's 2, two threads wake each other for every one
+THREADS = "(acc:(handover:rx),rx:(worker_threads:1))"  # one thread hears all neighbours: with Zenoh's three, each message wakes two
 RETRY = {"period_init_ms": 50, "period_max_ms": 250, "period_increase_factor": 2}
 
 # What must be so, whatever the library's defaults become: nobody is looked for, nothing is unpacked, no key but TLS's
@@ -89,6 +91,7 @@ def _settings(wiring: Wiring, identity: Identity, limit: int) -> dict[str, Any]:
         "transport/unicast/max_sessions": 2 * len(wiring.neighbours) + 16,
         "transport/link/tx/lease": LEASE,
         "transport/link/rx/max_message_size": limit + ROOM,
+        "transport/link/tx/queue/size/data": BATCHES,
         "transport/link/tls": {
             "root_ca_certificate": authority, "enable_mtls": True, "verify_name_on_connect": True, "close_link_on_expiration": True,
             "listen_certificate": own, "listen_private_key": key_file, "connect_certificate": own, "connect_private_key": key_file,

@@ -9,6 +9,8 @@ No frame passes before both ends have shown the same signed roster (see greeting
 
 from __future__ import annotations
 
+import ctypes
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -28,6 +30,9 @@ from .wiring import Wiring
 PATIENCE = 10.0  # seconds that a question stands; whoever asked then asks again
 SMALL = 1 << 14  # bytes up to which a frame is sent at once, by whoever has it
 EAGER, CALM = 0.02, 1.0  # seconds between two attempts to greet a neighbour, at first and in the end
+
+
+_HERE = threading.local()  # gone with the thread state that it stands in
 
 
 class ZenohLink:
@@ -57,6 +62,7 @@ class ZenohLink:
         import zenoh
 
         self._handler, self._zenoh = handler, zenoh
+        os.environ.setdefault("ZENOH_RUNTIME", wiring.THREADS)
         try:
             self._session = session = zenoh.open(self.config)
         except zenoh.ZError as error:
@@ -110,13 +116,17 @@ class ZenohLink:
 
     def _came(self, sender: int, reply: Any) -> None:
         """One answer; an error (a time limit) says nothing that its end does not."""
-        if reply.ok is None or self._closed.is_set():
+        if not hasattr(_HERE, "kept"):
+            _keep()
+        answer = reply.ok
+        if answer is None or self._closed.is_set():
             return
-        payload = reply.ok.payload
-        if len(payload) > self.limit:
-            self._handler.refused(sender, f"an answer of {len(payload)} bytes, above the limit of {self.limit}")
+        payload = answer.payload
+        size = len(payload)
+        if size > self.limit:
+            self._handler.refused(sender, f"an answer of {size} bytes, above the limit of {self.limit}")
         else:
-            self.counts.received += len(payload)
+            self.counts.received += size
             self._handler.came(sender, payload.to_bytes())
 
     def _ended(self, sender: int, question: bytes) -> None:
@@ -156,10 +166,11 @@ class ZenohLink:
             (waiting or self._sender(receiver)).put((query, frame, last))
 
     def _reply(self, receiver: int, query: Any, frame: bytes, last: bool) -> None:
-        # ZError: the question is over, timed out, or the neighbour is gone; RuntimeError: another thread lets go of it just now
-        with suppress(self._zenoh.ZError, RuntimeError):
+        try:
             query.reply(self._keys[receiver], frame)
             self.counts.sent += len(frame)
+        except (self._zenoh.ZError, RuntimeError):
+            pass  # the question is over, timed out, or the neighbour is gone; or another thread lets go of it just now
         if last:
             self._drop(query)
 
@@ -237,3 +248,10 @@ class ZenohLink:
             self._put(other, unsent)
         for question in early:
             self._handler.asked(other, question)
+
+
+def _keep() -> None:
+    """Zenoh's threads are none of Python's, which makes a thread state for each of their calls, maps memory for its stack, and
+    throws both away; one more hold on it, and it stays as long as its thread."""
+    ctypes.pythonapi.PyGILState_Ensure()
+    _HERE.kept = True

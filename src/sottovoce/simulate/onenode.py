@@ -17,13 +17,13 @@ import numpy as np
 from ..draws import KEPT, STEP, STEPSIZE, UNIT, WORDS, Stream
 from ..errors import GraphError, InvariantBroken, Refused, WeightError
 from ..laws import law as named_law
-from ..node import Values, Weight, Weights, each, grouped, said
+from ..node import Values, Weight, Weights, each, grouped, said, scaled
 from ..weights import Rule
 from .entries import Pair
 from .helpers import helper_numbers
 from .own import Own
 from .tape import parts
-from .weigh import Rules, batches
+from .weigh import Rules, batches, drawn
 
 Array = np.ndarray
 
@@ -50,7 +50,24 @@ class OneNode:
         return self.own.rules
 
     def weighed(self, rules: Rules | None, own: bool = False) -> SimpleNamespace:
-        chosen, tables = self.own.rules if rules is None else rules, self.own.tables if rules is None or own else {}
+        if rules is not None:
+            return self._weights_by(rules, self.own.tables if own else {})
+        return self._weights_by(self.own.rules, self.own.tables) if self._changing else self._lasting
+
+    @property
+    def _changing(self) -> bool:
+        """Whether weights are drawn anew, or the graph changes."""
+        return self.own.schedule is not None or any(map(drawn, self.own.rules.values()))
+
+    @property
+    def _lasting(self) -> SimpleNamespace:
+        """Weights that stay, worked out once; they hold on to no iteration's node but the first."""
+        own = self.own
+        if own.fixed is None or own.fixed[0] is not own.tables:
+            own.fixed = own.tables, OneNode(own, self.k)._weights_by(own.rules, own.tables)
+        return own.fixed[1]
+
+    def _weights_by(self, chosen: Rules, tables: dict[str, Any]) -> SimpleNamespace:
         words = {name: (stream, word) for (_, stream), names in batches(chosen).items() for word, name in names}
         found: dict[str, Pair | None] = {}
         for name, rule in chosen.items():
@@ -117,10 +134,10 @@ class OneNode:
             return home
         sent = said(terms)
         came = iter(self._cross(self._where_linked(self.spread(tuple(part for _, _, v in sent for part in parts(v))))))
-        mixed: list[Any] = [0.0] * len(parts(sent[0][2]))
+        mixed: list[Any] = []
         for pair, factor, v in sent:
-            for p, part in enumerate(parts(v)):
-                mixed[p] = mixed[p] + factor * (pair.row * np.concatenate([part, next(came)])).sum(0, keepdims=True)
+            found = [scaled(factor, _weighed_in(pair.row, part, next(came))) for part in parts(v)]
+            mixed = [a + b for a, b in zip(mixed, found, strict=True)] if mixed else found
         return self._with_home(home, mixed, sent[0][2])
 
     def _where_linked(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -277,3 +294,11 @@ class OneNode:
     @property
     def to_helper(self) -> Array:
         return helper_numbers(np, self.own.column.receiver[1:], self.own.n)
+
+
+def _weighed_in(weights: Array, own: Array, came: Array) -> Array:
+    """My own value and those that came, weighed and added up: one after the other, as long ones should not all be held at once."""
+    found = weights[:1] * own
+    for weight, part in zip(weights[1:], came, strict=True):
+        found += weight * part
+    return found

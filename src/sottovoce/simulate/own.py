@@ -45,6 +45,7 @@ class Own:
     keeps: bool = True
     streams: Streams | None = None
     tree: Tree | None = None  # my in-edges
+    fixed: tuple[Any, Any] | None = None  # tables, and the weights that follow from them alone
     ledgers: dict[tuple[int, int, int], Ledger] = field(default_factory=dict)
 
     @classmethod
