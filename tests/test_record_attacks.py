@@ -153,6 +153,13 @@ def test_masks_that_are_too_small_do_not_hide_whose_records_they_are():
     assert (found.verdict, found.evidence["attack"]) == ("READ", "A29")
 
 
+def test_records_of_zeros_are_looked_for_without_a_complaint():
+    problem = sv.problems.logistic(np.zeros((10, 2)), np.arange(10) % 2, 5)
+    for method, given in (("private-newton", {}), (GT, {"mechanisms": MATERN, **TRACKED, "stepsize": 0.01})):
+        report = sv.audit(method, problem, GRAPH, curious=[set(REST)], victims=[I], advise=False, **given)
+        assert report.of(I, "record")[0].verdict == "NOT DECIDED"
+
+
 def test_noise_on_the_sums_is_not_fitted():
     problem = controls.few_records(1, 3)
     noisy = sv.mechanism("calibrated-noise", sensitivity=3.0, epsilon=1.0, honest=2, sums=6)

@@ -174,7 +174,7 @@ def penalty(view: View) -> Array | None:
 def record_size(view: View) -> float:
     """The size of a number of a record, judged by the coalition's own."""
     own = [held["X"] for held in view.costs.values() if len(held.get("X", ()))]
-    return float(np.sqrt(np.mean(np.concatenate(own) ** 2))) if own else 1.0
+    return (float(np.sqrt(np.mean(np.concatenate(own) ** 2))) if own else 0.0) or 1.0
 
 
 def holding(view: View) -> int:
@@ -188,6 +188,8 @@ def likely(part: Part, size: float) -> list[int]:
     if H is None:
         return list(range(1, MOST + 1))
     about = 4 * np.trace(H) / (len(H) * size**2)
+    if not 0 < about < 3 * MOST:
+        return []
     return sorted(range(max(int(about / 3), 1), int(min(3 * about + 2, MOST)) + 1), key=lambda count: abs(count - about))
 
 
