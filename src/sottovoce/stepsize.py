@@ -129,7 +129,7 @@ def _with_means(task: Task) -> Task:
 
 def _by_radius(linear: Linearised, beta: float, how: str) -> Advice:
     recursion = linear.recursion()
-    rho = lambda s: radius(recursion.at(s), recursion.starts)
+    rho = lambda s: radius(recursion.at(s), recursion.starts, recursion.d)
     largest = _edge(rho, beta)
     grid = largest * np.geomspace(0.02, 0.98, 12)
     rates = [rho(s) for s in grid]
