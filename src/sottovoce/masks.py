@@ -54,6 +54,15 @@ class Quadratics:
         return self.spread * coefficients[:, self.place], self.scale * coefficients[:, -self.d :]
 
 
+def _runs_first(xp: Any, a: Array) -> Array:
+    """Matrices of runs, as products of matrices take them."""
+    return xp.moveaxis(a, -1, 0)
+
+
+def _runs_last(xp: Any, a: Array) -> Array:
+    return xp.moveaxis(a, 0, -1)
+
+
 class Waves(NamedTuple):
     """Frequencies (1, m, d, run or 1), phases and weights (1, m, run or 1)."""
 
@@ -92,19 +101,21 @@ class Features:
     def gradient(self, xp: Any, coefficients: Array, waves: Waves, x: Array) -> Array:
         """(n, d, run)."""
         bent = self._factor * coefficients * waves.weight * xp.sin(self._angle(xp, waves, x))
-        return -xp.einsum("ajds,njs->nds", waves.frequency, bent)
+        return -_runs_last(xp, _runs_first(xp, bent) @ _runs_first(xp, waves.frequency[0]))
 
     def hessian(self, xp: Any, coefficients: Array, waves: Waves, x: Array) -> Array:
         """(n, d, d, run)."""
         bent = self._factor * coefficients * waves.weight * xp.cos(self._angle(xp, waves, x))
-        return -xp.einsum("ajds,njs,ajes->ndes", waves.frequency, bent, waves.frequency)
+        frequency = _runs_first(xp, waves.frequency[0])[:, None]
+        return -_runs_last(xp, (_runs_first(xp, bent)[:, :, None] * frequency.swapaxes(2, 3)) @ frequency)
 
     @property
     def _factor(self) -> float:
         return self.amplitude * (2 / self.count) ** 0.5
 
     def _angle(self, xp: Any, waves: Waves, x: Array) -> Array:
-        return xp.einsum("ajds,nds->njs", waves.frequency, x) + waves.phase
+        along = _runs_first(xp, x) @ _runs_first(xp, waves.frequency[0]).swapaxes(1, 2)
+        return _runs_last(xp, along) + waves.phase
 
     def gradients_of(self, waves: Waves, points: np.ndarray) -> np.ndarray:
         """(points * d, m): the gradient of each feature at each point (points, d), for a mask of standard normal coefficients."""
