@@ -61,6 +61,8 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
     for row in found.rows:
         read.add_row(row.name, *(_word(row.worst(asset)) for asset in ("offset", "curvature", "along-the-way")))
     console.print(read)
+    always = str(found.facts["always"])
+    console.print(f"{always[:1].upper()}{always[1:]}.", markup=False)
     costs = columns("", ">error", ">iterations", ">rounds", ">bytes", ">us", ">mu")
     for row in found.rows:
         numbers = (_number(row.iterations), _number(row.rounds), _number(row.bytes))
@@ -73,7 +75,7 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
             mu = "no masks" if point["mu"] is None else f"{point['mu']:g}"
             curve.add_row(str(point["consensus"]), mu, _number(point["iterations"]), _number(point["rounds"]))
         console.print(curve)
-    for name, why in found.refused.items():
+    for name, why in [*((row.name, row.note) for row in found.rows if row.note), *found.refused.items()]:
         console.print(f"{name}: {why}", markup=False)
     if comparing.html:
         console.print(f"page: {comparing.html}", markup=False)

@@ -121,7 +121,7 @@ class Features:
         """(points * d, m): the gradient of each feature at each point (points, d), for a mask of standard normal coefficients."""
         frequency, phase, weight = waves.frequency[0, :, :, 0], waves.phase[0, :, 0], waves.weight[0, :, 0]
         bent = -self._factor * weight * np.sin(points @ frequency.T + phase)
-        return (bent[:, None] * frequency.T[None]).reshape(-1, self.count)
+        return (bent[:, None] * frequency.T[None]).reshape(-1, len(phase))
 
 
 @dataclass(frozen=True)

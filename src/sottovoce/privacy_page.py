@@ -21,8 +21,11 @@ def page(found: Any) -> str:
         tag("p", f"{facts['problem']} over {facts['graph']}; sottovoce {__version__}, seed {facts['seed']}.", klass="note"),
         tag("p", "NOT DECIDED is not a promise: no attack that was tried read it. Behind masks and behind opened sums the sum ",
             "over the honest nodes is known, and what it tells is told.", klass="note"),
+        tag("p", f"{facts['always'][:1].upper()}{facts['always'][1:]}.", klass="note"),
         tag("h2", "What is read"), *(_verdicts(found, who) for who in facts["adversaries"]),
         tag("h2", "What it costs"), _costs(found.rows, facts),
+        *([tag("ul", [tag("li", f"{row.name}: {row.note}") for row in found.rows if row.note], klass="note")]
+          if any(row.note for row in found.rows) else []),
         *([tag("h2", "What each mu costs"), _curve(found.curve)] if found.curve else []),
         *([tag("h2", "What does not fit"), tag("ul", [tag("li", f"{name}: {why}") for name, why in found.refused.items()])]
           if found.refused else []),

@@ -1,0 +1,240 @@
+"""Stacks are played and audited: what becomes of each, and what each mu costs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .auditor.attack import ASSETS
+from .auditor.judge import Adversary, Judge
+from .auditor.verdict import PROTECTION, Verdict, strongest
+from .errors import ParameterError
+from .graph import Graph
+from .privacy_stacks import AUDITED, Sizes, Stack, masked
+from .problem import Problem
+from .run import run
+from .simulate.result import Result
+from .simulate.task import applied
+from .stepsize import cautious
+from .stepsize import stepsize as advised
+from .transcript import Transcript
+from .view import truth_of, view_of
+
+FAR = 1e-8  # the error at which rounds are counted, in units of the first one
+MUS = (4.0, 2.0, 1.0, 0.5)  # of the curve
+USUAL, SHORT = 2000, 400  # iterations at most; of what would not get there in any case
+MARGIN, ADDED = 1.15, 20  # of iterations that are foretold
+TRIES = 3  # at a number of iterations that its own masks agree with
+WORK = 4e8  # values of features in a run, some ten seconds; a run that needs more is played where it is asked for
+
+
+STOPPED = "it was played until the error is so small and no further: more iterations take more features"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of one stack."""
+
+    name: str
+    method: str
+    mechanisms: tuple[str, ...]
+    error: float  # of the optimum, where it stopped
+    iterations: int | None  # until the error is FAR of the first; None: not reached
+    rounds: int | None  # exchanges in these, the set-up among them
+    bytes: int | None  # over all edges
+    microseconds: float  # an iteration of all nodes together, on this machine, in NumPy
+    verdicts: tuple[dict[str, Any], ...]  # adversary, asset, verdict, attack, error
+    mu: float | None = None
+    epsilon: float | None = None
+    note: str = ""  # what was done otherwise than in other rows
+
+    def worst(self, asset: str) -> dict[str, Any]:
+        """The worst verdict on an asset."""
+        return min((v for v in self.verdicts if v["asset"] == asset), key=lambda v: PROTECTION[v["verdict"]])
+
+
+class Played(NamedTuple):
+    """A run without a record, and how to play it again."""
+
+    settings: dict[str, Any]
+    result: Result
+    seconds: float
+    note: str
+
+    @property
+    def microseconds(self) -> float:
+        return 1e6 * self.seconds / max(self.result.iterations, 1)
+
+
+class Scene(NamedTuple):
+    """What all stacks have in common."""
+
+    problem: Problem
+    graph: Graph
+    iterations: int | None
+    seed: int
+    victim: int
+    adversaries: list[Adversary]
+
+    @property
+    def most(self) -> int:
+        return USUAL if self.iterations is None else self.iterations
+
+
+class Stage:
+    """Where stacks are played; what is asked twice is played once."""
+
+    def __init__(self, scene: Scene, sizes: Sizes):
+        self.scene, self.sizes = scene, sizes
+        self._advice: dict[str, tuple[float, float | None]] = {}
+        self._played: dict[str, Played] = {}
+        self._mu: dict[str, tuple[float, float]] = {}
+
+    def row(self, stack: Stack) -> Row:
+        played = self.played(stack)
+        return self.told(stack, played, self.recorded(stack, played))
+
+    def told(self, stack: Stack, played: Played, short: Result) -> Row:
+        """Its row, as the auditor judges the record `short`."""
+        result, s = played.result, self.scene
+        assert short.transcript is not None
+        return Row(
+            stack.name, stack.method, tuple(map(repr, applied(played.settings["mechanisms"]))), float(np.median(result.final)),
+            *counted(result, s.graph), played.microseconds, tuple(judged(short.transcript, s)), *self._budget(stack, played, short),
+            note=played.note,
+        )  # fmt: skip
+
+    def curve(self, mixings: int, mu: float | None) -> dict[str, Any]:
+        """What one mu costs in iterations and in rounds; where that would take too long, nothing."""
+        stack = masked(f"mu = {mu}", mixings, mu)
+        if mu is not None and self._settled(stack)[2]:
+            return {"consensus": mixings, "mu": mu, "iterations": None, "rounds": None, "rate": None}
+        result = self.played(stack).result
+        at, rounds, _ = counted(result, self.scene.graph)
+        return {"consensus": mixings, "mu": mu, "iterations": at, "rounds": rounds, "rate": float(result.rate())}
+
+    def played(self, stack: Stack) -> Played:
+        settings, iterations, note = self._settled(stack)
+        key = repr((stack.method, settings, iterations))
+        if key not in self._played:
+            begun = time.perf_counter()
+            result = run(stack.method, *self.scene[:2], iterations=iterations, backend="eager", **settings)
+            self._played[key] = Played(settings, result, time.perf_counter() - begun, note)
+        return self._played[key]
+
+    def recorded(self, stack: Stack, played: Played) -> Result:
+        """Its first iterations again, as they are audited."""
+        few = min(played.result.iterations, AUDITED)
+        return run(stack.method, *self.scene[:2], iterations=few, record=True, backend="eager", **played.settings)
+
+    def _budget(self, stack: Stack, played: Played, short: Result) -> tuple[float | None, float | None]:
+        """mu and epsilon of the masks. What is around them changes nothing in the way that they are looked at."""
+        masks = next((a for a in applied(played.settings["mechanisms"]) if a.mechanism.name == "function-masks"), None)
+        if masks is None or self.sizes.bound is None:
+            return None, None
+        key = repr((masks, stack.options, played.settings["stepsize"]))
+        if key not in self._mu:
+            self._mu[key] = self.sizes.mu(masks, short)
+        return self._mu[key]
+
+    def _settled(self, stack: Stack) -> tuple[dict[str, Any], int, str]:
+        """The settings of a run, its iterations, and what there is to say of them."""
+        most = self.scene.most if stack.iterations is None else min(self.scene.most, stack.iterations)
+        if stack.masks is not None and self.sizes.kind == "matern":
+            return self._counted_out(stack, most)
+        return self._settings(stack, most), most, ""
+
+    def _settings(self, stack: Stack, iterations: int) -> dict[str, Any]:
+        mixings = stack.options.get("consensus", 1)
+        masks = None if stack.masks is None else self.sizes.masks(mixings, stack.masks.mu, iterations)
+        settings = {"mechanisms": stack.dressed(masks), "seed": self.scene.seed, **stack.options}
+        return {**settings, "stepsize": self._advised(stack.method, settings)[0]}
+
+    def _counted_out(self, stack: Stack, most: int) -> tuple[dict[str, Any], int, str]:
+        """Masks of features are as many as iterations ask for, so these are foretold, from the rate that the adviser finds."""
+        kept = tuple(one for one in stack.mechanisms if one is not stack.masks)
+        plain = {"mechanisms": kept, "seed": self.scene.seed, **stack.options}
+        needed = foretold(self._advised(stack.method, plain)[1])
+        settings, iterations = plain, 0
+        for _ in range(TRIES):
+            iterations = min(needed, most)
+            if self._too_long(needed, iterations):
+                short = min(SHORT, most)
+                return self._settings(stack, short), short, self._why(needed)
+            settings = self._settings(stack, iterations)
+            needed = foretold(self._advised(stack.method, settings)[1])
+            if needed <= iterations or iterations == most:
+                return settings, min(iterations, needed), STOPPED if needed <= iterations else ""
+        return settings, iterations, ""
+
+    def _too_long(self, needed: int, iterations: int) -> bool:
+        """Whether it would take long and nobody asked for it."""
+        return self.scene.iterations is None and (needed > iterations or self._work(iterations) > WORK)
+
+    def _work(self, iterations: int) -> int:
+        return iterations * self.sizes.features(iterations) * self.scene.problem.n
+
+    def _why(self, needed: int) -> str:
+        return (
+            f"it needs about {needed:,} iterations with {self.sizes.features(needed):,} features on each edge, which takes long; "
+            f"{SHORT} were played (--iterations {needed} plays it out)"
+        )
+
+    def _advised(self, method: str, settings: dict[str, Any]) -> tuple[float, float | None]:
+        """The advised stepsize and its rate; a cautious one where the adviser finds none."""
+        bent = tuple(a for a in applied(settings["mechanisms"]) if "gradient" in a.mechanism.overrides)  # what else is around it
+        given = {**{k: v for k, v in settings.items() if k != "stepsize"}, "mechanisms": bent}  # leaves the costs as they are
+        key = repr((method, given))
+        if key not in self._advice:
+            self._advice[key] = self._ask(method, given)
+        return self._advice[key]
+
+    def _ask(self, method: str, given: dict[str, Any]) -> tuple[float, float | None]:
+        try:
+            advice = advised(method, *self.scene[:2], **given)
+            return advice.good, advice.rate
+        except ParameterError as error:
+            if "no stepsize" not in str(error):
+                raise
+            return cautious(method, *self.scene[:2], **given), None
+
+
+def foretold(rate: float | None) -> int:
+    """How many iterations a rate asks for, and some more."""
+    if rate is None or not 0 < rate < 1:
+        return SHORT
+    return math.ceil(MARGIN * math.log(FAR) / math.log(rate)) + ADDED
+
+
+def reached(result: Result) -> int | None:
+    """The first recorded iteration whose median error is FAR of the first."""
+    errors = np.median(result.error, 0)
+    there = np.flatnonzero(errors <= FAR * errors[0])
+    return int(result.recorded[there[0]]) if len(there) else None
+
+
+def counted(result: Result, graph: Graph) -> tuple[int | None, int | None, int | None]:
+    """Iterations, rounds and bytes until there."""
+    at = reached(result)
+    if at is None:
+        return None, None, None
+    return at, int(result.messages[: at + 1].sum() // len(graph.edges)), int(result.bytes[: at + 1].sum())
+
+
+def judged(transcript: Transcript, scene: Scene) -> Iterable[dict[str, Any]]:
+    """The strongest verdict of each adversary on each asset: what it reads as a whole, not through its parts."""
+    none: Callable[..., None] = lambda *_: None
+    victim = scene.victim
+    judge = Judge(lambda who: view_of(transcript, who), truth_of(transcript), scene.graph, [victim], none)
+    for adversary in scene.adversaries:
+        readings = judge.readings(adversary)[0]
+        for asset in ASSETS:
+            found = readings.get((victim, asset), [])
+            best = strongest(found) if found else Verdict(victim, asset, adversary, "NOT DECIDED")
+            told = {name: best.evidence.get(name) for name in ("attack", "error", "text")}
+            yield {"adversary": list(adversary), "asset": asset, "verdict": best.verdict, **told}
