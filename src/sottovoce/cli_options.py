@@ -128,7 +128,7 @@ class Comparing:
     victim: str = "0"
     """Whose secrets are looked at."""
     iterations: int | None = None
-    """At most so many; 2000 unless given."""
+    """At most so many; 5000 unless given."""
     encrypted: Flag = False
     """Also Paillier, really encrypted for a while."""
     seed: int = 0

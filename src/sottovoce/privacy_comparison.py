@@ -25,7 +25,7 @@ from .problem import Problem
 from .progress import Bar
 from .sequence import as_graph
 
-SCHEMA = 2
+SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def compare_privacy(
     bound       the largest record, (norm of features, |target|) or one number; then masks are scaled to mu = 1 for it, and what
                 each mu costs is found
     stacks      which; every one that is known here unless given
-    iterations  at most so many of methods that iterate; 2000 unless given, and fewer where that would take minutes
+    iterations  at most so many of methods that iterate; 5000 unless given, and fewer where that would take minutes
     victim      whose secrets are looked at, by one neighbour and by everybody but its least connected one
     encrypted   also Paillier, really encrypted, for as many iterations as a few seconds allow
     """
@@ -95,8 +95,8 @@ def compare_privacy(
                 refused.setdefault(f"mu against iterations, {mixings} mixing{'s' * (mixings > 1)}", str(error))
     about = {
         "problem": repr(problem), "graph": repr(network), "victim": victim, "adversaries": [list(a) for a in scene.adversaries],
-        "iterations": scene.most, "seed": seed, "far": FAR, "bound": None if bound is None else np.ravel(bound).tolist(),
-        "always": NEIGHBOURS,
+        "iterations": scene.most, "seed": seed, "far": FAR, "near": stage.near, "always": NEIGHBOURS,
+        "bound": None if bound is None else np.ravel(bound).tolist(),
     }  # fmt: skip
     return PrivacyComparison(tuple(rows), refused, tuple(curve), about)
 

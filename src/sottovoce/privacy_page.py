@@ -26,7 +26,7 @@ def page(found: Any) -> str:
         tag("h2", "What it costs"), _costs(found.rows, facts),
         *([tag("ul", [tag("li", f"{row.name}: {row.note}") for row in found.rows if row.note], klass="note")]
           if any(row.note for row in found.rows) else []),
-        *([tag("h2", "What each mu costs"), _curve(found.curve)] if found.curve else []),
+        *([tag("h2", "What each mu costs"), _curve(found.curve, facts)] if found.curve else []),
         *([tag("h2", "What does not fit"), tag("ul", [tag("li", f"{name}: {why}") for name, why in found.refused.items()])]
           if found.refused else []),
     ]  # fmt: skip
@@ -60,14 +60,15 @@ def _costs(rows: Sequence[Any], facts: dict[str, Any]) -> Html:
     return tag("section", tag("p", note, klass="note"), box(_table(COSTS, lines), "costs"))
 
 
-def _curve(points: Sequence[dict[str, Any]]) -> Html:
+def _curve(points: Sequence[dict[str, Any]], facts: dict[str, Any]) -> Html:
     said = lambda value, form="": "-" if value is None else format(value, form)
     lines = [
         tag("tr", tag("td", point["consensus"]), tag("td", "no masks" if point["mu"] is None else f"{point['mu']:g}"),
             tag("td", said(point["iterations"], ","), klass="number"), tag("td", said(point["rounds"], ","), klass="number"))
         for point in points
     ]  # fmt: skip
-    return box(_table(("mixings a gradient", "mu", "iterations", "rounds"), lines), "mu against iterations")
+    table = box(_table(("mixings a gradient", "mu", "iterations", "rounds"), lines), "mu against iterations")
+    return tag("section", tag("p", f"Until the error is {facts['near']:g} of the first.", klass="note"), table)
 
 
 def _table(names: Sequence[str], rows: Sequence[Html]) -> Html:

@@ -26,11 +26,12 @@ from .transcript import Transcript
 from .view import truth_of, view_of
 
 FAR = 1e-8  # the error at which rounds are counted, in units of the first one
+NEAR = 1e-4  # and in the curve of masks of features, of which twice as many iterations take four times as long
 MUS = (4.0, 2.0, 1.0, 0.5)  # of the curve
-USUAL, SHORT = 2000, 400  # iterations at most; of what would not get there in any case
-MARGIN, ADDED = 1.15, 20  # of iterations that are foretold
+USUAL, SHORT = 5000, 400  # iterations at most; of what would not get there in any case
+MARGIN, ADDED = 1.05, 20  # of iterations that are foretold
 TRIES = 3  # at a number of iterations that its own masks agree with
-WORK = 4e8  # values of features in a run, some ten seconds; a run that needs more is played where it is asked for
+WORK = 6e8  # values of features in a run, some fifteen seconds; a run that needs more is played where it is asked for
 
 
 STOPPED = "it was played until the error is so small and no further: more iterations take more features"
@@ -56,6 +57,15 @@ class Row:
     def worst(self, asset: str) -> dict[str, Any]:
         """The worst verdict on an asset."""
         return min((v for v in self.verdicts if v["asset"] == asset), key=lambda v: PROTECTION[v["verdict"]])
+
+
+class Plan(NamedTuple):
+    """How a stack is to be played."""
+
+    settings: dict[str, Any]
+    iterations: int
+    note: str = ""
+    enough: bool = True  # as far as is known, for the error to become small
 
 
 class Played(NamedTuple):
@@ -109,22 +119,30 @@ class Stage:
             note=played.note,
         )  # fmt: skip
 
+    @property
+    def near(self) -> float:
+        """The error at which the curve counts."""
+        return FAR if self.sizes.kind == "quadratic" else NEAR
+
     def curve(self, mixings: int, mu: float | None) -> dict[str, Any]:
         """What one mu costs in iterations and in rounds; where that would take too long, nothing."""
         stack = masked(f"mu = {mu}", mixings, mu)
-        if mu is not None and self._settled(stack)[2]:
+        plan = self._planned(stack, self.near)
+        if not plan.enough:
             return {"consensus": mixings, "mu": mu, "iterations": None, "rounds": None, "rate": None}
-        result = self.played(stack).result
-        at, rounds, _ = counted(result, self.scene.graph)
+        result = self._play(stack, plan).result
+        at, rounds, _ = counted(result, self.scene.graph, self.near)
         return {"consensus": mixings, "mu": mu, "iterations": at, "rounds": rounds, "rate": float(result.rate())}
 
     def played(self, stack: Stack) -> Played:
-        settings, iterations, note = self._settled(stack)
-        key = repr((stack.method, settings, iterations))
+        return self._play(stack, self._planned(stack, FAR))
+
+    def _play(self, stack: Stack, plan: Plan) -> Played:
+        key = repr((stack.method, plan.settings, plan.iterations))
         if key not in self._played:
             begun = time.perf_counter()
-            result = run(stack.method, *self.scene[:2], iterations=iterations, backend="eager", **settings)
-            self._played[key] = Played(settings, result, time.perf_counter() - begun, note)
+            result = run(stack.method, *self.scene[:2], iterations=plan.iterations, backend="eager", **plan.settings)
+            self._played[key] = Played(plan.settings, result, time.perf_counter() - begun, plan.note)
         return self._played[key]
 
     def recorded(self, stack: Stack, played: Played) -> Result:
@@ -133,21 +151,20 @@ class Stage:
         return run(stack.method, *self.scene[:2], iterations=few, record=True, backend="eager", **played.settings)
 
     def _budget(self, stack: Stack, played: Played, short: Result) -> tuple[float | None, float | None]:
-        """mu and epsilon of the masks. What is around them changes nothing in the way that they are looked at."""
+        """mu and epsilon of masks of this law, on the way that they were first played on: what is around them is no part of it."""
         masks = next((a for a in applied(played.settings["mechanisms"]) if a.mechanism.name == "function-masks"), None)
         if masks is None or self.sizes.bound is None:
             return None, None
-        key = repr((masks, stack.options, played.settings["stepsize"]))
+        key = repr((masks, stack.options))
         if key not in self._mu:
             self._mu[key] = self.sizes.mu(masks, short)
         return self._mu[key]
 
-    def _settled(self, stack: Stack) -> tuple[dict[str, Any], int, str]:
-        """The settings of a run, its iterations, and what there is to say of them."""
+    def _planned(self, stack: Stack, far: float) -> Plan:
         most = self.scene.most if stack.iterations is None else min(self.scene.most, stack.iterations)
         if stack.masks is not None and self.sizes.kind == "matern":
-            return self._counted_out(stack, most)
-        return self._settings(stack, most), most, ""
+            return self._counted_out(stack, most, far)
+        return Plan(self._settings(stack, most), most)
 
     def _settings(self, stack: Stack, iterations: int) -> dict[str, Any]:
         mixings = stack.options.get("consensus", 1)
@@ -155,22 +172,28 @@ class Stage:
         settings = {"mechanisms": stack.dressed(masks), "seed": self.scene.seed, **stack.options}
         return {**settings, "stepsize": self._advised(stack.method, settings)[0]}
 
-    def _counted_out(self, stack: Stack, most: int) -> tuple[dict[str, Any], int, str]:
+    def _counted_out(self, stack: Stack, most: int, far: float) -> Plan:
         """Masks of features are as many as iterations ask for, so these are foretold, from the rate that the adviser finds."""
         kept = tuple(one for one in stack.mechanisms if one is not stack.masks)
         plain = {"mechanisms": kept, "seed": self.scene.seed, **stack.options}
-        needed = foretold(self._advised(stack.method, plain)[1])
-        settings, iterations = plain, 0
+        needed, plan = foretold(self._advised(stack.method, plain)[1], far), Plan(plain, 0)
         for _ in range(TRIES):
             iterations = min(needed, most)
             if self._too_long(needed, iterations):
-                short = min(SHORT, most)
-                return self._settings(stack, short), short, self._why(needed)
-            settings = self._settings(stack, iterations)
-            needed = foretold(self._advised(stack.method, settings)[1])
-            if needed <= iterations or iterations == most:
-                return settings, min(iterations, needed), STOPPED if needed <= iterations else ""
-        return settings, iterations, ""
+                return self._short(stack, min(SHORT, most), needed, far)
+            plan = Plan(self._settings(stack, iterations), iterations)
+            needed = foretold(self._advised(stack.method, plan.settings)[1], far)
+            if needed <= iterations:
+                return plan._replace(iterations=needed, note=STOPPED)
+            if iterations == most:
+                break
+        return plan
+
+    def _short(self, stack: Stack, short: int, needed: int, far: float) -> Plan:
+        """The beginning alone, and what the whole would take."""
+        settings = self._settings(stack, short)
+        needed = max(needed, foretold(self._advised(stack.method, settings)[1], far))
+        return Plan(settings, short, self._why(needed), enough=False)
 
     def _too_long(self, needed: int, iterations: int) -> bool:
         """Whether it would take long and nobody asked for it."""
@@ -204,23 +227,23 @@ class Stage:
             return cautious(method, *self.scene[:2], **given), None
 
 
-def foretold(rate: float | None) -> int:
+def foretold(rate: float | None, far: float) -> int:
     """How many iterations a rate asks for, and some more."""
     if rate is None or not 0 < rate < 1:
         return SHORT
-    return math.ceil(MARGIN * math.log(FAR) / math.log(rate)) + ADDED
+    return math.ceil(MARGIN * math.log(far) / math.log(rate)) + ADDED
 
 
-def reached(result: Result) -> int | None:
-    """The first recorded iteration whose median error is FAR of the first."""
+def reached(result: Result, far: float = FAR) -> int | None:
+    """The first recorded iteration whose median error is so small a share of the first."""
     errors = np.median(result.error, 0)
-    there = np.flatnonzero(errors <= FAR * errors[0])
+    there = np.flatnonzero(errors <= far * errors[0])
     return int(result.recorded[there[0]]) if len(there) else None
 
 
-def counted(result: Result, graph: Graph) -> tuple[int | None, int | None, int | None]:
+def counted(result: Result, graph: Graph, far: float = FAR) -> tuple[int | None, int | None, int | None]:
     """Iterations, rounds and bytes until there."""
-    at = reached(result)
+    at = reached(result, far)
     if at is None:
         return None, None, None
     return at, int(result.messages[: at + 1].sum() // len(graph.edges)), int(result.bytes[: at + 1].sum())

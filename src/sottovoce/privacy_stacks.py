@@ -6,6 +6,8 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .graph import Graph
 from .problem import Problem
 from .protection import least_hidden, protection
@@ -14,6 +16,7 @@ from .run import run
 
 AUDITED = 80  # iterations of a rehearsal that is audited
 FEATURES, MANY = 5, 20_000  # masks of features have so many times 2 (T + 1) d of them, unless those would be many
+LENGTH, REACH = 2.0, 12.0  # over which distance a mask changes: no further than a record does, whose norm times that is REACH
 TRACKED = {"A": "uniform"}  # x and the stepsize times y ride side by side: the row that shows most
 GT, PGT = "gradient-tracking", "private-gradient-tracking"
 OPENED = (("private-least-squares", 1), ("private-newton", 40), ("private-gradient", 300))
@@ -95,6 +98,8 @@ class Sizes:
         if self.kind == "quadratic":
             return mechanism("function-masks", kind="quadratic", scale=10.0 * factor)
         sizes = {"scale": factor, "amplitude": 3.0 * factor}
+        if self.bound is not None:
+            sizes["length"] = min(LENGTH, REACH / float(np.ravel(self.bound)[0]))
         return mechanism("function-masks", kind="matern", features=self.features(iterations), **sizes)
 
     def _worst(self, mixings: int) -> float:

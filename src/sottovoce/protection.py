@@ -234,7 +234,7 @@ def _matern(options: Any, sizes: _Sizes, result: Any, i: int, m: int) -> Array:
     if points.size * features.count > LARGE:
         points = different(points)
         change = record_gradients(sizes.problem, sizes.X, sizes.y, points).reshape(len(sizes.X), -1).T
-        return norms(_blocks(features, waves, Quadratics(d, options.scale), points), change)
+        return norms(lambda: _blocks(features, waves, Quadratics(d, options.scale), points), change)
     masks = np.hstack([features.gradients_of(waves, points), quadratic_gradients(Quadratics(d, options.scale), points)])
     left, size, _ = np.linalg.svd(masks, full_matrices=False)
     kept = size > CUT * size[0]
