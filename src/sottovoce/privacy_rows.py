@@ -31,7 +31,8 @@ MUS = (4.0, 2.0, 1.0, 0.5)  # of the curve
 USUAL, SHORT = 5000, 400  # iterations at most; of what would not get there in any case
 MARGIN, ADDED = 1.05, 20  # of iterations that are foretold
 TRIES = 3  # at a number of iterations that its own masks agree with
-WORK = 6e8  # values of features in a run, some fifteen seconds; a run that needs more is played where it is asked for
+SPEED = 4e7  # values of features in a second, on a laptop
+WORK = 15 * SPEED  # in a run; one that needs more is played where it is asked for
 
 
 STOPPED = "it was played until the error is so small and no further: more iterations take more features"
@@ -193,7 +194,7 @@ class Stage:
         """The beginning alone, and what the whole would take."""
         settings = self._settings(stack, short)
         needed = max(needed, foretold(self._advised(stack.method, settings)[1], far))
-        return Plan(settings, short, self._why(needed), enough=False)
+        return Plan(settings, short, self._why(needed, short), enough=False)
 
     def _too_long(self, needed: int, iterations: int) -> bool:
         """Whether it would take long and nobody asked for it."""
@@ -202,10 +203,10 @@ class Stage:
     def _work(self, iterations: int) -> int:
         return iterations * self.sizes.features(iterations) * self.scene.problem.n
 
-    def _why(self, needed: int) -> str:
+    def _why(self, needed: int, played: int) -> str:
         return (
-            f"it needs about {needed:,} iterations with {self.sizes.features(needed):,} features on each edge, which takes long; "
-            f"{SHORT} were played (--iterations {needed} plays it out)"
+            f"it needs about {needed:,} iterations and {self.sizes.features(needed):,} features an edge, {_long(self._work(needed))}; "
+            f"{played} were played (all with --iterations {needed})"
         )
 
     def _advised(self, method: str, settings: dict[str, Any]) -> tuple[float, float | None]:
@@ -225,6 +226,15 @@ class Stage:
             if "no stepsize" not in str(error):
                 raise
             return cautious(method, *self.scene[:2], **given), None
+
+
+def _long(work: float) -> str:
+    """How long that takes, roughly."""
+    seconds = work / SPEED
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"some {seconds / size:.0f} {unit}"
+    return f"some {seconds:.0f} s"
 
 
 def foretold(rate: float | None, far: float) -> int:
