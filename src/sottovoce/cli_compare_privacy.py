@@ -77,8 +77,8 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
             mu = "no masks" if point["mu"] is None else f"{point['mu']:g}"
             curve.add_row(str(point["consensus"]), mu, _number(point["iterations"]), _number(point["rounds"]))
         console.print(curve)
-    for name, why in [*((row.name, row.note) for row in found.rows if row.note), *found.refused.items()]:
-        console.print(f"{name}: {why}", markup=False)
+    for note in found.notes():
+        console.print(note, markup=False)
     if comparing.html:
         console.print(f"page: {comparing.html}", markup=False)
 

@@ -43,6 +43,13 @@ class PrivacyComparison:
         said = lambda row: {asset: row.worst(asset)["verdict"] for asset in ("offset", "curvature", "along-the-way")}
         return [{**{name: getattr(row, name) for name in plain}, **said(row)} for row in self.rows]
 
+    def notes(self) -> list[str]:
+        """What was done otherwise than in other rows, and why others do not fit; rows that share a note together."""
+        alike: dict[str, list[str]] = {}
+        for name, note in [*((row.name, row.note) for row in self.rows), *self.refused.items()]:
+            alike.setdefault(note, []).append(name)
+        return [f"{'; '.join(names)}: {note}" for note, names in alike.items() if note]
+
     def to_json(self) -> str:
         """Everything, versioned."""
         tree = {"schema": SCHEMA, **asdict(self)}

@@ -24,11 +24,9 @@ def page(found: Any) -> str:
         tag("p", f"{facts['always'][:1].upper()}{facts['always'][1:]}.", klass="note"),
         tag("h2", "What is read"), *(_verdicts(found, who) for who in facts["adversaries"]),
         tag("h2", "What it costs"), _costs(found.rows, facts),
-        *([tag("ul", [tag("li", f"{row.name}: {row.note}") for row in found.rows if row.note], klass="note")]
-          if any(row.note for row in found.rows) else []),
         *([tag("h2", "What each mu costs"), _curve(found.curve, facts)] if found.curve else []),
-        *([tag("h2", "What does not fit"), tag("ul", [tag("li", f"{name}: {why}") for name, why in found.refused.items()])]
-          if found.refused else []),
+        *([tag("h2", "What was done otherwise, and what does not fit"), tag("ul", [tag("li", note) for note in notes])]
+          if (notes := found.notes()) else []),
     ]  # fmt: skip
     head = tag("head", tag("meta", charset="utf-8"), tag("title", "sottovoce: protections compared"), tag("style", raw(STYLE)))
     return "<!doctype html>\n" + tag("html", head, tag("body", *body), lang="en") + "\n"

@@ -204,9 +204,10 @@ class Stage:
         return iterations * self.sizes.features(iterations) * self.scene.problem.n
 
     def _why(self, needed: int, played: int) -> str:
+        features, long = self.sizes.features(needed), _long(self._work(needed))
         return (
-            f"it needs about {needed:,} iterations and {self.sizes.features(needed):,} features an edge, {_long(self._work(needed))}; "
-            f"{played} were played (all with --iterations {needed})"
+            f"it needs about {needed:,} iterations and {features:,} features an edge, {long}; {played} were played "
+            f"(all with --iterations {needed})"
         )
 
     def _advised(self, method: str, settings: dict[str, Any]) -> tuple[float, float | None]:
