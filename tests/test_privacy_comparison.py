@@ -202,8 +202,10 @@ def test_features_are_played_until_the_error_is_small_and_no_further(monkeypatch
     short = sv.compare_privacy(LOGISTIC, B, stacks=[stack])
     assert "--iterations" in short.rows[0].note
     assert {v["asset"] for v in short.rows[0].verdicts} >= {"offset", "curvature"}
+    (early,) = sv.compare_privacy(P, B, stacks=[Stack("one", "ab")], iterations=20).rows
+    assert early.note == "still falling after 20 iterations; --iterations plays more"
     (asked,) = sv.compare_privacy(LOGISTIC, B, stacks=[stack], iterations=3).rows
-    assert (asked.note, asked.iterations) == ("", None)  # played as far as it was asked for, which is not far enough
+    assert "still falling after 3" in asked.note  # played as far as it was asked for, which is not far enough
     assert Sizes(LOGISTIC, B, 24.0).masks(1, 1.0, 20).options.length == 0.5
     assert stack.masks == Masks(1.0)
 

@@ -30,12 +30,13 @@ NEAR = 1e-4  # and in the curve of masks of features, of which twice as many ite
 MUS = (4.0, 2.0, 1.0, 0.5)  # of the curve
 USUAL, SHORT = 5000, 400  # iterations at most; of what would not get there in any case
 MARGIN, ADDED = 1.05, 20  # of iterations that are foretold
+FALLING = 0.5  # of the smallest error in the first half: one that is smaller in the end goes on falling
 TRIES = 3  # at a number of iterations that its own masks agree with
 SPEED = 4e7  # values of features in a second, on a laptop
 WORK = 15 * SPEED  # in a run; one that needs more is played where it is asked for
 
 
-STOPPED = "it was played until the error is so small and no further: more iterations take more features"
+STOPPED = f"played until the error is {FAR:g} of the first and no further: more iterations take more features"
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class Stage:
         return Row(
             stack.name, stack.method, tuple(map(repr, applied(played.settings["mechanisms"]))), float(np.median(result.final)),
             *counted(result, s.graph), played.microseconds, tuple(judged(short.transcript, s)), *self._budget(stack, played, short),
-            note=played.note,
+            note=played.note or falling(result),
         )  # fmt: skip
 
     @property
@@ -212,8 +213,9 @@ class Stage:
 
     def _advised(self, method: str, settings: dict[str, Any]) -> tuple[float, float | None]:
         """The advised stepsize and its rate; a cautious one where the adviser finds none."""
-        bent = tuple(a for a in applied(settings["mechanisms"]) if "gradient" in a.mechanism.overrides)  # what else is around it
-        given = {**{k: v for k, v in settings.items() if k != "stepsize"}, "mechanisms": bent}  # leaves the costs as they are
+        around = applied(settings["mechanisms"])
+        bent = around if any("gradient" in a.mechanism.overrides for a in around) else ()  # else costs are seen as they are
+        given = {**{k: v for k, v in settings.items() if k != "stepsize"}, "mechanisms": bent}
         key = repr((method, given))
         if key not in self._advice:
             self._advice[key] = self._ask(method, given)
@@ -250,6 +252,14 @@ def reached(result: Result, far: float = FAR) -> int | None:
     errors = np.median(result.error, 0)
     there = np.flatnonzero(errors <= far * errors[0])
     return int(result.recorded[there[0]]) if len(there) else None
+
+
+def falling(result: Result) -> str:
+    """A note on a run that ended before it was there."""
+    errors = np.median(result.error, 0)
+    if reached(result) is not None or errors[-1] > FALLING * errors[: len(errors) // 2 + 1].min():
+        return ""
+    return f"still falling after {result.iterations:,} iterations; --iterations plays more"
 
 
 def counted(result: Result, graph: Graph, far: float = FAR) -> tuple[int | None, int | None, int | None]:
