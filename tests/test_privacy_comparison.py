@@ -199,7 +199,10 @@ def test_features_are_played_until_the_error_is_small_and_no_further(monkeypatch
     assert {p["mu"] for p in found.curve} == {None, 4.0, 2.0, 1.0, 0.5}
     assert found.facts["near"] == 1e-4
     monkeypatch.setattr(privacy_rows, "WORK", 0)
-    short = sv.compare_privacy(LOGISTIC, B, stacks=[stack])
+    short = sv.compare_privacy(LOGISTIC, B, bound=BOUND[0], stacks=[stack])
+    left = [p for p in short.curve if p["mu"] is not None]
+    assert all(p["needs"] > 0 and p["iterations"] is None for p in left)
+    assert short.notes()[-1].count(" with ") == len(left) == 8
     assert "--iterations" in short.rows[0].note
     assert {v["asset"] for v in short.rows[0].verdicts} >= {"offset", "curvature"}
     (early,) = sv.compare_privacy(P, B, stacks=[Stack("one", "ab")], iterations=20).rows

@@ -48,7 +48,12 @@ class PrivacyComparison:
         alike: dict[str, list[str]] = {}
         for name, note in [*((row.name, row.note) for row in self.rows), *self.refused.items()]:
             alike.setdefault(note, []).append(name)
-        return [f"{'; '.join(names)}: {note}" for note, names in alike.items() if note]
+        return [f"{'; '.join(names)}: {note}" for note, names in alike.items() if note] + self._left_out()
+
+    def _left_out(self) -> list[str]:
+        """Which points of the curve were not played."""
+        left = [f"mu {p['mu']:g} with {_mixings(p['consensus'])} {p['needs']:,}" for p in self.curve if p["needs"]]
+        return [f"not played, as iterations would be many: {', '.join(left)} (--iterations plays as many)"] if left else []
 
     def to_json(self) -> str:
         """Everything, versioned."""
@@ -95,11 +100,11 @@ def compare_privacy(
             except (InputError, RunError, NotInstalled) as error:
                 refused[name] = str(error)
         for done, (mixings, mu) in enumerate(points, len(jobs)):
-            watch(done, f"mu = {mu or 'infinite'}, {mixings} mixing{'s' * (mixings > 1)}")
+            watch(done, f"mu against iterations, {_mixings(mixings)}")
             try:
                 curve.append(stage.curve(mixings, mu))
             except (InputError, RunError) as error:
-                refused.setdefault(f"mu against iterations, {mixings} mixing{'s' * (mixings > 1)}", str(error))
+                refused.setdefault(f"mu against iterations, {_mixings(mixings)}", str(error))
     about = {
         "problem": repr(problem), "graph": repr(network), "victim": victim, "adversaries": [list(a) for a in scene.adversaries],
         "iterations": scene.most, "seed": seed, "far": FAR, "near": stage.near, "always": NEIGHBOURS,
@@ -116,6 +121,10 @@ def _jobs(stage: Stage, stacks: list[Stack], encrypted: bool) -> list[tuple[str,
 
         jobs += [(stack.name, lambda stack=stack, play=play: play(stage, stack)) for stack, play in ENCRYPTED]
     return jobs
+
+
+def _mixings(count: int) -> str:
+    return f"{count} mixing{'s' * (count > 1)}"
 
 
 def _adversaries(graph: Graph, victim: int) -> list[Adversary]:

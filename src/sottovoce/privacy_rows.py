@@ -67,7 +67,7 @@ class Plan(NamedTuple):
     settings: dict[str, Any]
     iterations: int
     note: str = ""
-    enough: bool = True  # as far as is known, for the error to become small
+    needed: int | None = None  # iterations for the error to become small, where they are not played
 
 
 class Played(NamedTuple):
@@ -130,11 +130,12 @@ class Stage:
         """What one mu costs in iterations and in rounds; where that would take too long, nothing."""
         stack = masked(f"mu = {mu}", mixings, mu)
         plan = self._planned(stack, self.near)
-        if not plan.enough:
-            return {"consensus": mixings, "mu": mu, "iterations": None, "rounds": None, "rate": None}
+        point = {"consensus": mixings, "mu": mu, "iterations": None, "rounds": None, "rate": None, "needs": plan.needed}
+        if plan.needed is not None:
+            return point
         result = self._play(stack, plan).result
         at, rounds, _ = counted(result, self.scene.graph, self.near)
-        return {"consensus": mixings, "mu": mu, "iterations": at, "rounds": rounds, "rate": float(result.rate())}
+        return {**point, "iterations": at, "rounds": rounds, "rate": float(result.rate())}
 
     def played(self, stack: Stack) -> Played:
         return self._play(stack, self._planned(stack, FAR))
@@ -195,7 +196,7 @@ class Stage:
         """The beginning alone, and what the whole would take."""
         settings = self._settings(stack, short)
         needed = max(needed, foretold(self._advised(stack.method, settings)[1], far))
-        return Plan(settings, short, self._why(needed, short), enough=False)
+        return Plan(settings, short, self._why(needed, short), needed)
 
     def _too_long(self, needed: int, iterations: int) -> bool:
         """Whether it would take long and nobody asked for it."""
