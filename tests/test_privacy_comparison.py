@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce import cli, privacy_comparison
+from sottovoce import cli, privacy_comparison, privacy_encrypted, privacy_rows
+from sottovoce import protection as budget
+from sottovoce.auditor.attacks.denoising import Seen, _whitened
+from sottovoce.auditor.grounds import NEIGHBOURS
 from sottovoce.errors import ParameterError
-from sottovoce.privacy_comparison import Stack, reached
+from sottovoce.paillier import Paillier
+from sottovoce.privacy_rows import reached
+from sottovoce.privacy_stacks import Masks, Sizes, Stack, masked
+from sottovoce.smallest_change import different, norms
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((120, 2))
@@ -66,7 +72,7 @@ def test_matern_masks_cost_no_more_than_they_may():
     problem = sv.problems.logistic(X, (Y > 0).astype(int), 4)
     plain = reached(sv.run("gradient-tracking", problem, B, A="uniform", iterations=200))
     for q, most in ((1, 8), (3, 4)):
-        masks = privacy_comparison._masks(problem, B, BOUND[0], 400, q)
+        masks = Sizes(problem, B, BOUND[0]).masks(q, 1.0, 400)
         result = sv.run("gradient-tracking", problem, B, A="uniform", consensus=q, mechanisms=masks, iterations=400)
         assert q * reached(result) <= most * plain
 
@@ -113,3 +119,166 @@ def test_on_the_command_line(capsys, tmp_path, monkeypatch):
     for wrong, words in ((["--bound", "a"], "--bound is the largest norm"), (["--victim", "1,2"], "--victim is one node")):
         assert cli.main([*typed, *wrong]) != 0
         assert words in capsys.readouterr().err
+
+
+# where there are many coordinates ------------------------------------------------------------------------------------
+
+
+def test_the_adviser_leaves_out_what_is_conserved_in_many_coordinates():
+    """Where all hear all with equal weights the network is one node with the mean cost: the rate is that of its descent."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((90, 40)) * np.geomspace(0.05, 1, 40)
+    problem = sv.problems.least_squares(X, rng.standard_normal(90), 3, l2=0.1)
+    advice = sv.stepsize("gradient-tracking", problem, sv.graphs.complete(3), A="uniform")
+    curvatures = np.linalg.eigvalsh(problem.hessian(problem.optimum).mean(0))
+    assert "spectral radius" in advice.how
+    assert advice.rate == pytest.approx(np.abs(1 - advice.good * curvatures).max(), rel=1e-6)
+    assert advice.largest == pytest.approx(2 / curvatures[-1], rel=1e-3)
+
+
+def test_the_smallest_change_in_blocks():
+    rng = np.random.default_rng(6)
+    M, h = rng.standard_normal((12, 90)), rng.standard_normal((12, 4))
+    blocks = lambda M: lambda: iter(np.array_split(M, 7, axis=1))
+    right = np.linalg.norm(np.linalg.pinv(M) @ h, axis=0)
+    assert norms(blocks(M), h) == pytest.approx(right, rel=1e-10)
+    steep = np.geomspace(1, 1e-9, 12)[:, None] * M  # too steep for M M'
+    assert norms(blocks(steep), np.geomspace(1, 1e-9, 12)[:, None] * h) == pytest.approx(right, rel=1e-5)
+    double = np.vstack([M, M])
+    assert norms(blocks(double), np.vstack([h, h])) == pytest.approx(right, rel=1e-10)
+    points = rng.standard_normal((5, 3))
+    assert np.array_equal(different(np.vstack([points, points + 1e-12, points[:1] + 1e-6])), np.vstack([points, points[:1] + 1e-6]))
+
+
+def test_the_budget_is_the_same_block_by_block(monkeypatch):
+    problem = sv.problems.logistic(X, (Y > 0).astype(int), 4)
+    masks = sv.mechanism("function-masks:kind=matern", features=500, amplitude=3.0, scale=1.0)
+    seen = sv.run("gradient-tracking", problem, B, mechanisms=masks, iterations=30, record=True, stepsize=0.01)
+    whole = sv.protection(problem, B, masks, bound=BOUND[0], result=seen)
+    module = __import__("sys").modules[budget.__module__]
+    monkeypatch.setattr(module, "LARGE", 0)
+    found = sv.protection(problem, B, masks, bound=BOUND[0], result=seen, nodes=[2])
+    assert len(found.rows) == 1
+    assert found.rows[0].node == 2
+    assert found.rows[0].worst == pytest.approx(whole.rows[2].worst, rel=1e-4)
+    ohms = [row.resistance for row in whole.rows]
+    assert ohms[module.least_hidden(B)] == pytest.approx(max(ohms))
+
+
+def test_noise_is_whitened_as_its_covariance_says():
+    rng = np.random.default_rng(7)
+    m, d = 6, 3
+    H, root = rng.standard_normal((d, d)), rng.standard_normal((m, 2, 2))
+    H, spread = H + H.T, root @ root.swapaxes(1, 2) + np.eye(2)
+    seen = Seen(rng.standard_normal((m + 1, d)), np.zeros((m, d)), rng.standard_normal((m, d)), spread)
+    band = 2 * np.eye(m) - np.eye(m, k=1) - np.eye(m, k=-1)
+    covariance = np.kron(np.diag(spread[:, 1, 1]), np.eye(d)) + np.kron(band, H @ H.T)
+    residual = (seen.dg - np.diff(seen.x, axis=0) @ H.T).ravel()
+    white = _whitened(seen, np.stack([H, 2 * H]))
+    assert white.shape == (2, m * d)
+    assert white[0] @ white[0] == pytest.approx(residual @ np.linalg.solve(covariance, residual), rel=1e-10)
+
+
+# masks of features: as many iterations as are needed -----------------------------------------------------------------
+
+LOGISTIC = sv.problems.logistic(X, (Y > 0).astype(int), 4, l2=20.0)
+
+
+def test_features_are_played_until_the_error_is_small_and_no_further(monkeypatch):
+    stack = masked("masks", 3)
+    found = sv.compare_privacy(LOGISTIC, B, bound=BOUND[0], stacks=[stack])
+    (row,) = found.rows
+    assert row.note == privacy_rows.STOPPED
+    assert row.iterations is not None
+    assert row.error < 1e-6
+    (text,) = row.mechanisms
+    features = int(text.partition("features=")[2].partition(",")[0])
+    assert features >= 2 * (row.iterations + 1) * 2  # and two coordinates
+    assert "length=2.0" in text
+    assert row.mu == pytest.approx(1, rel=0.2)
+    assert {p["mu"] for p in found.curve} == {None, 4.0, 2.0, 1.0, 0.5}
+    assert found.facts["near"] == 1e-4
+    monkeypatch.setattr(privacy_rows, "WORK", 0)
+    short = sv.compare_privacy(LOGISTIC, B, bound=BOUND[0], stacks=[stack])
+    left = [p for p in short.curve if p["mu"] is not None]
+    assert all(p["needs"] > 0 and p["iterations"] is None for p in left)
+    assert short.notes()[-1].count(" with ") == len(left) == 8
+    assert "--iterations" in short.rows[0].note
+    assert {v["asset"] for v in short.rows[0].verdicts} >= {"offset", "curvature"}
+    (early,) = sv.compare_privacy(P, B, stacks=[Stack("one", "ab")], iterations=20).rows
+    assert early.note == "still falling after 20 iterations; --iterations plays more"
+    (asked,) = sv.compare_privacy(LOGISTIC, B, stacks=[stack], iterations=3).rows
+    assert "still falling after 3" in asked.note  # played as far as it was asked for, which is not far enough
+    assert Sizes(LOGISTIC, B, 24.0).masks(1, 1.0, 20).options.length == 0.5
+    assert stack.masks == Masks(1.0)
+
+
+def test_what_is_played_is_said(monkeypatch):
+    said = []
+
+    class Listening(privacy_comparison.Bar):
+        def __call__(self, done, what=None):
+            said.append((done, what, self.total))
+
+    monkeypatch.setattr(privacy_comparison, "Bar", Listening)
+    sv.compare_privacy(P, B, stacks=[Stack("one", "ab"), Stack("two", "diging-tv")], iterations=20)
+    assert said == [(0, "one", 2), (1, "two", 2)]
+
+
+# encrypted -----------------------------------------------------------------------------------------------------------
+
+SMALL = {"key_bits": 256, "weak_keys": True}
+
+
+def test_encrypted_rows_are_encrypted(monkeypatch):
+    two_way, small = sv.graphs.cycle(4, two_way=True), Paillier(256)
+    links = Stack("links", "gradient-tracking", ("paillier-links:key_bits=256,weak_keys=true",), {"A": "uniform"})
+    between = Stack("between", "paillier", (), SMALL)
+    rows = ((links, privacy_encrypted.links), (between, privacy_encrypted.between))
+    monkeypatch.setattr(privacy_encrypted, "ENCRYPTED", rows)
+    found = sv.compare_privacy(P, two_way, stacks=[], iterations=300, encrypted=True)
+    assert not found.refused
+    first, second = found.rows
+    plain = sv.run("gradient-tracking", P, two_way, A="uniform", iterations=300)
+    assert first.error == plain.final[0]
+    assert first.iterations is not None
+    room = 256 // 8 - 16  # bytes in a ciphertext; x and u are four numbers, y two: two and one of them
+    keys = two_way.diameter * 4 * 32 * 8  # flooded: four keys on each of eight edges
+    assert first.bytes == keys + first.iterations * 8 * (32 // room + 16 // room) * small.cipher_bytes
+    assert first.worst("curvature")["verdict"] == "READ"  # the receiver reads everything
+    assert "really encrypted" in first.note
+    assert f"of {8 * 2 * 2 * small.cipher_bytes:,} bytes" in second.note  # two exchanges of two numbers on eight edges
+    assert second.microseconds > 0
+    monkeypatch.setattr(privacy_encrypted, "PATIENCE", 0)
+    again = sv.compare_privacy(P, B, stacks=[], iterations=20, encrypted=True)
+    assert "two-way" in again.refused["between"]
+    refused = sv.compare_privacy(P, two_way, stacks=[], iterations=20, encrypted=True).refused["between"]
+    assert "mode=encrypted --iterations 1" in refused
+
+
+# what no exact method can prevent ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "around"), [("gradient-tracking", "function-masks"), ("private-least-squares", ()), ("private-newton", ())]
+)
+def test_the_report_says_what_all_neighbours_learn(method, around, tmp_path):
+    iterations = 1 if method == "private-least-squares" else 5
+    report = sv.audit(method, P, B, mechanisms=around, iterations=iterations, curious=[{1, 2, 3}], victims=[0], advise=False)
+    assert NEIGHBOURS in report.public
+    assert "all neighbours of a node together still learn its gradient at x*" in report.to_json()
+    page = report.save(tmp_path / "x.html").read_text()
+    assert "no exact method can prevent that" in page
+
+
+def test_all_neighbours_do_learn_it():
+    """The sentence, by arithmetic: with everybody else's costs and x* the last gradient is what is missing to zero."""
+    g = P.gradient(np.tile(P.optimum, (4, 1)))
+    assert -g[1:].sum(0) == pytest.approx(g[0], abs=1e-9)
+
+
+def test_the_comparison_says_it_too(found, capsys, monkeypatch, tmp_path):
+    assert "no exact method can prevent" in found.save(tmp_path / "x.html").read_text()
+    monkeypatch.setattr(privacy_comparison, "known", lambda: [Stack("nothing", "ab")])
+    assert cli.main(["compare-privacy", "--problem", "estimation:d=1", "--iterations", "50"]) == 0
+    assert "no exact method can prevent" in " ".join(capsys.readouterr().out.split())

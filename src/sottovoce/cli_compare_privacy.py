@@ -61,6 +61,9 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
     for row in found.rows:
         read.add_row(row.name, *(_word(row.worst(asset)) for asset in ("offset", "curvature", "along-the-way")))
     console.print(read)
+    always = str(found.facts["always"])
+    console.print(f"{always[:1].upper()}{always[1:]}.", markup=False)
+    console.print(f"Iterations, rounds and bytes until the error is {found.facts['far']:g} of the first:", markup=False)
     costs = columns("", ">error", ">iterations", ">rounds", ">bytes", ">us", ">mu")
     for row in found.rows:
         numbers = (_number(row.iterations), _number(row.rounds), _number(row.bytes))
@@ -68,13 +71,14 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
         costs.add_row(row.name, f"{row.error:.0e}", *numbers, f"{row.microseconds:,.0f}", mu)
     console.print(costs)
     if found.curve:
+        console.print(f"What each mu costs, until the error is {found.facts['near']:g} of the first:", markup=False)
         curve = columns(">mixings", ">mu", ">iterations", ">rounds")
         for point in found.curve:
             mu = "no masks" if point["mu"] is None else f"{point['mu']:g}"
             curve.add_row(str(point["consensus"]), mu, _number(point["iterations"]), _number(point["rounds"]))
         console.print(curve)
-    for name, why in found.refused.items():
-        console.print(f"{name}: {why}", markup=False)
+    for note in found.notes():
+        console.print(note, markup=False)
     if comparing.html:
         console.print(f"page: {comparing.html}", markup=False)
 

@@ -127,10 +127,10 @@ class Comparing:
     """Largest record, NORM or NORM,TARGET: masks for mu = 1."""
     victim: str = "0"
     """Whose secrets are looked at."""
-    iterations: int = 2000
-    """At most so many."""
+    iterations: int | None = None
+    """At most so many; 5000 unless given."""
     encrypted: Flag = False
-    """Also Paillier, its numbers not encrypted here."""
+    """Also Paillier, really encrypted for a while."""
     seed: int = 0
     """The same seed gives the same numbers."""
     html: str | None = None

@@ -23,6 +23,7 @@ import numpy as np
 from .errors import ParameterError
 
 Array = Any
+BLOCK = 8192  # features at a time
 DEGREES = 7  # twice the smoothness 7/2: the frequencies of a Matern kernel follow Student's t
 
 
@@ -61,6 +62,15 @@ class Quadratics:
         return (np.einsum("pi,cij->pjc", points, S[..., 0]) + t[:, :, 0].T[None]).reshape(-1, self.size)
 
 
+def _runs_first(xp: Any, a: Array) -> Array:
+    """Matrices of runs, as products of matrices take them."""
+    return xp.moveaxis(a, -1, 0)
+
+
+def _runs_last(xp: Any, a: Array) -> Array:
+    return xp.moveaxis(a, 0, -1)
+
+
 class Waves(NamedTuple):
     """Frequencies (1, m, d, run or 1), phases and weights (1, m, run or 1)."""
 
@@ -97,27 +107,34 @@ class Features:
         return size(DEGREES) - size(1) - tail(DEGREES) + tail(1)
 
     def gradient(self, xp: Any, coefficients: Array, waves: Waves, x: Array) -> Array:
-        """(n, d, run)."""
-        bent = self._factor * coefficients * waves.weight * xp.sin(self._angle(xp, waves, x))
-        return -xp.einsum("ajds,njs->nds", waves.frequency, bent)
+        """(n, d, run); in NumPy some features at a time, which stay in the cache."""
+        found, size = 0.0, BLOCK if xp is np else self.count
+        for lo in range(0, self.count, size):
+            some = Waves(*(part[:, lo : lo + size] for part in waves))
+            bent = coefficients[:, lo : lo + size] * (self._factor * some.weight) * xp.sin(self._angle(xp, some, x))
+            found = found - _runs_first(xp, bent) @ _runs_first(xp, some.frequency[0])
+        return _runs_last(xp, found)
 
     def hessian(self, xp: Any, coefficients: Array, waves: Waves, x: Array) -> Array:
         """(n, d, d, run)."""
         bent = self._factor * coefficients * waves.weight * xp.cos(self._angle(xp, waves, x))
-        return -xp.einsum("ajds,njs,ajes->ndes", waves.frequency, bent, waves.frequency)
+        frequency = _runs_first(xp, waves.frequency[0])[:, None]
+        return -_runs_last(xp, (_runs_first(xp, bent)[:, :, None] * frequency.swapaxes(2, 3)) @ frequency)
 
     @property
     def _factor(self) -> float:
         return self.amplitude * (2 / self.count) ** 0.5
 
     def _angle(self, xp: Any, waves: Waves, x: Array) -> Array:
-        return xp.einsum("ajds,nds->njs", waves.frequency, x) + waves.phase
+        along = _runs_first(xp, x) @ _runs_first(xp, waves.frequency[0]).swapaxes(1, 2)
+        angle = _runs_last(xp, along) + waves.phase
+        return angle - 2 * np.pi * xp.rint(angle / (2 * np.pi))  # of small numbers the sine is quick
 
     def gradients_of(self, waves: Waves, points: np.ndarray) -> np.ndarray:
         """(points * d, m): the gradient of each feature at each point (points, d), for a mask of standard normal coefficients."""
         frequency, phase, weight = waves.frequency[0, :, :, 0], waves.phase[0, :, 0], waves.weight[0, :, 0]
         bent = -self._factor * weight * np.sin(points @ frequency.T + phase)
-        return (bent[:, None] * frequency.T[None]).reshape(-1, self.count)
+        return (bent[:, None] * frequency.T[None]).reshape(-1, len(phase))
 
 
 @dataclass(frozen=True)

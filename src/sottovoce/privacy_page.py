@@ -21,11 +21,12 @@ def page(found: Any) -> str:
         tag("p", f"{facts['problem']} over {facts['graph']}; sottovoce {__version__}, seed {facts['seed']}.", klass="note"),
         tag("p", "NOT DECIDED is not a promise: no attack that was tried read it. Behind masks and behind opened sums the sum ",
             "over the honest nodes is known, and what it tells is told.", klass="note"),
+        tag("p", f"{facts['always'][:1].upper()}{facts['always'][1:]}.", klass="note"),
         tag("h2", "What is read"), *(_verdicts(found, who) for who in facts["adversaries"]),
         tag("h2", "What it costs"), _costs(found.rows, facts),
-        *([tag("h2", "What each mu costs"), _curve(found.curve)] if found.curve else []),
-        *([tag("h2", "What does not fit"), tag("ul", [tag("li", f"{name}: {why}") for name, why in found.refused.items()])]
-          if found.refused else []),
+        *([tag("h2", "What each mu costs"), _curve(found.curve, facts)] if found.curve else []),
+        *([tag("h2", "What was done otherwise, and what does not fit"), tag("ul", [tag("li", note) for note in notes])]
+          if (notes := found.notes()) else []),
     ]  # fmt: skip
     head = tag("head", tag("meta", charset="utf-8"), tag("title", "sottovoce: protections compared"), tag("style", raw(STYLE)))
     return "<!doctype html>\n" + tag("html", head, tag("body", *body), lang="en") + "\n"
@@ -57,14 +58,15 @@ def _costs(rows: Sequence[Any], facts: dict[str, Any]) -> Html:
     return tag("section", tag("p", note, klass="note"), box(_table(COSTS, lines), "costs"))
 
 
-def _curve(points: Sequence[dict[str, Any]]) -> Html:
+def _curve(points: Sequence[dict[str, Any]], facts: dict[str, Any]) -> Html:
     said = lambda value, form="": "-" if value is None else format(value, form)
     lines = [
         tag("tr", tag("td", point["consensus"]), tag("td", "no masks" if point["mu"] is None else f"{point['mu']:g}"),
             tag("td", said(point["iterations"], ","), klass="number"), tag("td", said(point["rounds"], ","), klass="number"))
         for point in points
     ]  # fmt: skip
-    return box(_table(("mixings a gradient", "mu", "iterations", "rounds"), lines), "mu against iterations")
+    table = box(_table(("mixings a gradient", "mu", "iterations", "rounds"), lines), "mu against iterations")
+    return tag("section", tag("p", f"Until the error is {facts['near']:g} of the first.", klass="note"), table)
 
 
 def _table(names: Sequence[str], rows: Sequence[Html]) -> Html:

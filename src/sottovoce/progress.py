@@ -23,7 +23,7 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __call__(self, done: int) -> None:
+    def __call__(self, done: int, what: str | None = None) -> None:
         if not self.shown or (self.progress is None and time.monotonic() - self.began < PATIENCE):
             return
         if self.progress is None:
@@ -37,7 +37,7 @@ class Bar:
             self.progress.start()
             Bar.showing = True
             self.task = self.progress.add_task(self.what, total=self.total)
-        self.progress.update(self.task, completed=done)
+        self.progress.update(self.task, completed=done, description=self.what if what is None else f"{self.what}: {what}")
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.progress is not None:

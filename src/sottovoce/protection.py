@@ -13,7 +13,7 @@ are drawn truly at random; streams from keys take their place on real nodes, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,15 +22,17 @@ import numpy as np
 from .accountant import epsilon_of
 from .errors import ParameterError
 from .graph import Graph
-from .masks import Features, Quadratics
+from .masks import Features, Quadratics, Waves
 from .problem import Problem
 from .problems.losses import Loss
 from .registry import Applied, mechanism
 from .sequence import as_graph
+from .smallest_change import different, norms
 
 Array = np.ndarray
 TRIED = 400  # records tried within a bound
 POINTS = 48  # of a node's visited points that count: the first half of them one by one, then ever fewer
+LARGE, BLOCK = 10_000_000, 4096  # coefficients times gradients up to which all are held at once; beyond, so many coefficients
 CUT = 1e-13  # singular values below this share of the largest are rounding
 
 
@@ -76,7 +78,7 @@ class Protection:
 
 def protection(
     problem: Problem, graph: Any, masks: str | Applied, *, bound: Any, coalition: Iterable[int] | None = None, records: Any = None,
-    weight: float = 1.0, result: Any = None, runs: int = 1, delta: float = 1e-5,
+    weight: float = 1.0, result: Any = None, runs: int = 1, delta: float = 1e-5, nodes: Iterable[int] | None = None,
 ) -> Protection:  # fmt: skip
     """What function masks promise each node, for one record of at most the declared size.
 
@@ -88,6 +90,7 @@ def protection(
     weight     2 for costs without the factor 1/2, as in problems.estimation
     result     a rehearsal with record=True: kind="matern" hides at the points where the run goes
     runs       so many runs with fresh masks each; with a book, one
+    nodes      whom to ask about; all unless given
     """
     applied, network = mechanism(masks), as_graph(graph)
     if applied.mechanism.name != "function-masks":
@@ -98,7 +101,7 @@ def protection(
     sizes = _Sizes(problem, bound, records, weight)
     more = runs**0.5 if options.book is None else 1.0
     rows = []
-    for i in range(network.n):
+    for i in range(network.n) if nodes is None else nodes:
         if coalition is not None and i in set(coalition):
             continue
         honest = _least(network, i) if coalition is None else set(range(network.n)) - {int(j) for j in coalition}
@@ -148,6 +151,12 @@ def nearest(graph: Graph, honest: Iterable[int], i: int) -> tuple[int | None, fl
     R = [inverse[a, a] + inverse[b, b] - 2 * inverse[a, b] for b in joined]
     best = int(np.argmin(R))
     return members[joined[best]], float(R[best])
+
+
+def least_hidden(graph: Graph) -> int:
+    """The node with the largest resistance to the one neighbour that is left to it; the first of those that are alike."""
+    ohms = [nearest(graph, _least(graph, i), i)[1] for i in range(graph.n)]
+    return next(i for i, found in enumerate(ohms) if found >= max(ohms) * (1 - 1e-9))
 
 
 def _component(L: Array, a: int) -> list[int]:
@@ -222,11 +231,23 @@ def _matern(options: Any, sizes: _Sizes, result: Any, i: int, m: int) -> Array:
     points = np.concatenate([_thinned(result.trajectory[:, 0, j]) for j in (i, m)])
     features = Features(d, options.amplitude, options.length, options.features)
     waves = features.waves(np, *_public(result.transcript, features))
-    masks = np.hstack([features.gradients_of(waves, points), Quadratics(d, options.scale, options.tilt).gradients_of(points)])
+    plain = Quadratics(d, options.scale, options.tilt)
+    if points.size * features.count > LARGE:
+        points = different(points)
+        change = record_gradients(sizes.problem, sizes.X, sizes.y, points).reshape(len(sizes.X), -1).T
+        return norms(lambda: _blocks(features, waves, plain, points), change)
+    masks = np.hstack([features.gradients_of(waves, points), plain.gradients_of(points)])
     left, size, _ = np.linalg.svd(masks, full_matrices=False)
     kept = size > CUT * size[0]
     change = record_gradients(sizes.problem, sizes.X, sizes.y, points).reshape(len(sizes.X), -1).T
     return np.linalg.norm((left[:, kept].T @ change) / size[kept, None], axis=0)
+
+
+def _blocks(features: Features, waves: Waves, square: Quadratics, points: Array) -> Iterator[Array]:
+    """The gradients of all coefficients at the points, some coefficients at a time."""
+    yield square.gradients_of(points)
+    for lo in range(0, features.count, BLOCK):
+        yield features.gradients_of(Waves(*(part[:, lo : lo + BLOCK] for part in waves)), points)
 
 
 def record_gradients(problem: Problem, X: Array, y: Array, points: Array) -> Array:

@@ -22,6 +22,7 @@ from .weights import Rule
 
 LARGEST = 600_000  # entries times coordinates up to which sampling takes seconds
 SLOW = 0.985  # a rate above this does not show in the few hundred iterations that are sampled
+HIGHEST = 1e5  # times 1 / smoothness: masks far steeper than the costs, which cancel at once, leave steps as large
 LOWEST = 1e-9  # times 1 / smoothness: below this nothing would ever converge
 
 
@@ -129,7 +130,7 @@ def _with_means(task: Task) -> Task:
 
 def _by_radius(linear: Linearised, beta: float, how: str) -> Advice:
     recursion = linear.recursion()
-    rho = lambda s: radius(recursion.at(s), recursion.starts)
+    rho = lambda s: radius(recursion.at(s), recursion.starts, recursion.d)
     largest = _edge(rho, beta)
     grid = largest * np.geomspace(0.02, 0.98, 12)
     rates = [rho(s) for s in grid]
@@ -147,7 +148,7 @@ def _edge(rho: Any, beta: float) -> float:
         if s < LOWEST / beta:
             raise ParameterError("no stepsize is stable: the sum of the costs is flat somewhere, or the weights do not mix")
     low = s
-    while stable(2 * low) and low < 1e3 / beta:
+    while stable(2 * low) and low < HIGHEST / beta:
         low *= 2
     high = 2 * low
     for _ in range(14):

@@ -27,6 +27,10 @@ OPEN = "known to all"
 PARTS = f"a coalition of more than {WHOLE} is asked through each member and all together, not through every part of it"
 DEPLOYED = "a deployed run was audited: its draws came from the operating system"
 REHEARSED = "a rehearsal was audited: its draws come from a simulation seed, which a deployment does not have"
+NEIGHBOURS = (
+    "where a method is exact, all neighbours of a node together still learn its gradient at x*, and no exact method can prevent "
+    "that; with honest nodes left beside it, they learn the sum over those"
+)
 SCORED = "estimates are scored against the truth"
 FORETOLD = "there is no truth to score against: READ means that later messages, held back from the attack, were foretold"
 
@@ -162,6 +166,7 @@ def _result(transcript: Transcript) -> list[str]:
     return [
         "the optimum x* and the late iterates, which are near it",
         "the sum of all gradients (it vanishes at x*), hence the gradient at x* of everybody else together",
+        NEIGHBOURS,
     ]
 
 

@@ -26,6 +26,8 @@ from .weigh import BlockWeigher
 Array = np.ndarray
 SIDE = 256  # unit vectors at a time
 DENSE = 240  # numbers in a state up to which its matrix is held densely
+REDUCED = 1500  # and up to which it is held on what starts can reach, a third or so of it
+SPANNED = 1e-9  # what is less than this share of a unit vector is rounding
 TOLERANCE: Any = 1e-9
 
 
@@ -35,9 +37,9 @@ class Recursion:
 
     constant: Any
     slope: Any
-    starts: Any
-
+    starts: Any  # None: they reach all of it
     unit: float
+    d: int
 
     def at(self, stepsize: float) -> Any:
         return self.constant + self.unit * stepsize * self.slope
@@ -119,7 +121,11 @@ class Linearised:
         """The matrices (sparse where they are large); for weights that do not change."""
         zero, one = (self._columns(self.size, lambda unit, a=a: self._step(self._state(unit), a, 0, 1)) for a in (0.0, 1.0))
         starts = self._columns(self.n * self.d, lambda unit: self._begin(unit.reshape(self.n, self.d, -1), 1))
-        return Recursion(zero, one - zero, starts, self.unit)
+        if DENSE < self.size <= REDUCED:
+            zero, slope, starts = (matrix.toarray() for matrix in (zero, one - zero, starts))
+            Q = reached(zero, slope, starts)
+            return Recursion(Q.T @ zero @ Q, Q.T @ slope @ Q, None, self.unit, self.d)
+        return Recursion(zero, one - zero, starts, self.unit, self.d)
 
     def _columns(self, count: int, play: Callable[[Array], Any]) -> Any:
         """What each unit vector becomes, as the columns of a matrix."""
@@ -166,11 +172,26 @@ class Linearised:
         return np.exp(total / (iterations - iterations // 2)).reshape(-1, repeats).max(1)
 
 
-def radius(matrix: Any, starts: Any) -> float:
+def reached(constant: Array, slope: Array, starts: Array) -> Array:
+    """An orthonormal basis of where starts can lead, whatever the stepsize: what a method conserves is not in it."""
+    found, new = np.empty((len(constant), 0)), starts
+    while new.shape[1]:
+        for _ in range(2):  # twice, against rounding
+            new = new - found @ (found.T @ new)
+        left, size, _ = np.linalg.svd(new, full_matrices=False)
+        fresh = left[:, size > SPANNED]
+        found = np.hstack([found, fresh])
+        new = np.hstack([constant @ fresh, slope @ fresh])
+    return found
+
+
+def radius(matrix: Any, starts: Any, d: int) -> float:
     """The largest modulus among the modes that some start excites (a mode is left out when its left eigenvector is
     orthogonal to every start: what a method conserves, Popov, Belevitch, Hautus)."""
     if not isinstance(matrix, np.ndarray):
-        return _sparse_radius(matrix, starts)
+        return _sparse_radius(matrix, starts, d)
+    if starts is None:
+        return float(np.abs(np.linalg.eigvals(matrix)).max())
     values, left = np.linalg.eig(matrix.T)
     return _excited(values, left, starts)
 
@@ -181,13 +202,14 @@ def _excited(values: Array, left: Array, starts: Any) -> float:
     return float(np.abs(values[live]).max()) if live.any() else 0.0
 
 
-def _sparse_radius(matrix: Any, starts: Any) -> float:
-    """Shift and invert near one, where slow modes crowd and plain Arnoldi fails; and the largest ones."""
+def _sparse_radius(matrix: Any, starts: Any, d: int) -> float:
+    """Shift and invert near one, where slow modes crowd and plain Arnoldi fails, beside the d that a method conserves; and the
+    largest ones."""
     from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigs
 
     n, found = matrix.shape[0], 0.0
     v0 = np.random.default_rng(0).normal(size=n)
-    near: dict[str, Any] = {"sigma": 1 + 1e-6, "k": min(n - 2, 24)}
+    near: dict[str, Any] = {"sigma": 1 + 1e-6, "k": min(n - 2, max(24, 2 * d))}
     large: dict[str, Any] = {"which": "LM", "k": min(n - 2, 8), "maxiter": 60}
     for options in (near, large):
         try:

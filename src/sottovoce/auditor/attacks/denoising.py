@@ -125,29 +125,47 @@ def curvature(runs: list[Seen]) -> tuple[Array, float]:
 
     d = runs[0].x.shape[1]
     upper = np.triu_indices(d)
-
-    def symmetric(h: Array) -> Array:
-        H = np.zeros((d, d))
-        H[upper] = h
-        return H + np.triu(H, 1).T
-
-    plain = lambda h: np.concatenate([_whitened(seen, symmetric(h)) for seen in runs])
+    plain = lambda h: np.concatenate([_whitened(seen, _symmetric(h[None], d))[0] for seen in runs])
     rough = [np.linalg.lstsq(np.diff(s.x, axis=0), s.dg, rcond=None)[0].T for s in runs]
     guess = np.mean(rough, 0)
-    fit = least_squares(plain, ((guess + guess.T) / 2)[upper], x_scale="jac", max_nfev=40)
+    slopes: Any = lambda h: _slopes(runs, h, d)
+    fit = least_squares(plain, ((guess + guess.T) / 2)[upper], jac=slopes, x_scale="jac", max_nfev=40)
     free = max(len(fit.fun) - len(fit.x), 1)
     spread = np.linalg.pinv(fit.jac.T @ fit.jac) * (fit.fun @ fit.fun / free)
-    H = symmetric(fit.x)
+    H = _symmetric(fit.x[None], d)[0]
     return H, float(np.sqrt(np.trace(spread)) / max(np.linalg.norm(H), 1e-300))
 
 
+def _symmetric(h: Array, d: int) -> Array:
+    """(many, d, d) from upper triangles."""
+    H = np.zeros((len(h), d, d))
+    H[:, *np.triu_indices(d)] = h
+    return H + np.triu(H, 1).swapaxes(1, 2)
+
+
+def _slopes(runs: list[Seen], h: Array, d: int) -> Array:
+    """The derivatives of the whitened residuals, by differences, all unknowns at once."""
+    width = np.sqrt(np.finfo(float).eps) * np.where(h < 0, -1, 1) * np.maximum(1, np.abs(h))
+    moved = _symmetric(np.vstack([h, h + np.diag(width)]), d)
+    found = np.concatenate([_whitened(seen, moved) for seen in runs], axis=1)
+    return (found[1:] - found[0]).T / width
+
+
 def _whitened(seen: Seen, H: Array) -> Array:
-    """dg - H dx in units of its spread: the noise of dg, and that of x, which neighbouring differences share."""
-    m = len(seen.dg)
-    shared = 2 * np.eye(m) - np.eye(m, k=1) - np.eye(m, k=-1)
-    covariance = np.kron(np.diag(seen.covariance[:, 1, 1]), np.eye(len(H))) + np.kron(shared, H @ H.T)
-    residual = seen.dg - np.diff(seen.x, axis=0) @ H.T
-    return np.linalg.solve(np.linalg.cholesky(covariance), residual.ravel())
+    """dg - H dx in units of its spread, (many, numbers): the noise of dg, and that of x, which neighbouring differences share.
+
+    The covariance is D (x) 1 + S (x) HH', S with 2 on its diagonal and -1 beside it: along each eigenvector of HH' a band.
+    """
+    residual = seen.dg - np.diff(seen.x, axis=0) @ H.swapaxes(1, 2)
+    size, way = np.linalg.eigh(H @ H.swapaxes(1, 2))
+    turned, variance = (residual @ way).swapaxes(0, 1), seen.covariance[:, 1, 1]
+    out = np.zeros_like(turned)
+    pivot, last = np.ones_like(size), np.zeros_like(size)
+    for t in range(len(turned)):  # the Cholesky factor of the band, a row at a time: below its diagonal, on it
+        below = -size / pivot if t else last
+        pivot = np.sqrt(variance[t] + 2 * size - below**2)
+        out[t] = last = (turned[t] - below * last) / pivot
+    return (out.swapaxes(0, 1) @ way.swapaxes(1, 2)).reshape(len(H), -1)  # turned back: eigenvectors have no signs of their own
 
 
 def run(view: View, victim: int) -> list[Estimate]:

@@ -23,7 +23,7 @@ def direction(M: Array, y: Array, dx: Array) -> Array | None:
     A = np.concatenate(rows) if rows else np.empty((0, len(upper[0])))
     if len(A) < len(upper[0]) - 1:
         return None
-    *_, vt = np.linalg.svd(A, full_matrices=True)
+    *_, vt = np.linalg.svd(np.linalg.qr(A, mode="r"))  # its singular vectors, at the price of the unknowns
     s = np.linalg.norm(A @ vt.T, axis=0)
     if not s[-1] < CLEAR * s[-2]:
         return None
