@@ -26,7 +26,7 @@ from .weigh import BlockWeigher
 Array = np.ndarray
 SIDE = 256  # unit vectors at a time
 DENSE = 240  # numbers in a state up to which its matrix is held densely
-REDUCED = 1000  # and up to which, of few nodes with many coordinates, it is held on what starts can reach, two thirds of it
+REDUCED = 2500  # and up to which, of few nodes with many coordinates, it is held on what starts can reach, two thirds of it
 SPANNED = 1e-9  # what is less than this share of a unit vector is rounding
 TOLERANCE: Any = 1e-9
 
