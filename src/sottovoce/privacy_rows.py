@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ class Stage:
         return self._play(stack, self._planned(stack, FAR))
 
     def _play(self, stack: Stack, plan: Plan) -> Played:
-        key = repr((stack.method, plan.settings, plan.iterations))
+        key = _named(stack.method, plan.settings, plan.iterations)
         if key not in self._played:
             begun = time.perf_counter()
             result = run(stack.method, *self.scene[:2], iterations=plan.iterations, backend="eager", **plan.settings)
@@ -158,7 +159,7 @@ class Stage:
         masks = next((a for a in applied(played.settings["mechanisms"]) if a.mechanism.name == "function-masks"), None)
         if masks is None or self.sizes.bound is None:
             return None, None
-        key = repr((masks, stack.options))
+        key = _named(masks, stack.options)
         if key not in self._mu:
             self._mu[key] = self.sizes.mu(masks, short)
         return self._mu[key]
@@ -217,7 +218,7 @@ class Stage:
         around = applied(settings["mechanisms"])
         bent = around if any("gradient" in a.mechanism.overrides for a in around) else ()  # else costs are seen as they are
         given = {**{k: v for k, v in settings.items() if k != "stepsize"}, "mechanisms": bent}
-        key = repr((method, given))
+        key = _named(method, given)
         if key not in self._advice:
             self._advice[key] = self._ask(method, given)
         return self._advice[key]
@@ -230,6 +231,12 @@ class Stage:
             if "no stepsize" not in str(error):
                 raise
             return cautious(method, *self.scene[:2], **given), None
+
+
+def _named(*parts: Any) -> str:
+    """In full, matrices too."""
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        return repr(parts)
 
 
 def _long(work: float) -> str:

@@ -26,7 +26,7 @@ from .weigh import BlockWeigher
 Array = np.ndarray
 SIDE = 256  # unit vectors at a time
 DENSE = 240  # numbers in a state up to which its matrix is held densely
-REDUCED = 1500  # and up to which it is held on what starts can reach, a third or so of it
+REDUCED = 2500  # and up to which, of few nodes with many coordinates, it is held on what starts can reach, two thirds of it
 SPANNED = 1e-9  # what is less than this share of a unit vector is rounding
 TOLERANCE: Any = 1e-9
 
@@ -121,7 +121,7 @@ class Linearised:
         """The matrices (sparse where they are large); for weights that do not change."""
         zero, one = (self._columns(self.size, lambda unit, a=a: self._step(self._state(unit), a, 0, 1)) for a in (0.0, 1.0))
         starts = self._columns(self.n * self.d, lambda unit: self._begin(unit.reshape(self.n, self.d, -1), 1))
-        if DENSE < self.size <= REDUCED:
+        if DENSE < self.size <= REDUCED and self.n <= self.d:
             zero, slope, starts = (matrix.toarray() for matrix in (zero, one - zero, starts))
             Q = reached(zero, slope, starts)
             return Recursion(Q.T @ zero @ Q, Q.T @ slope @ Q, None, self.unit, self.d)
