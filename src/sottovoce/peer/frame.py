@@ -217,7 +217,7 @@ class Frames:
 def loudest(parts: Iterable[Array]) -> float:
     """The largest magnitude among all floats; NaN if there is one."""
     found = [largest(part) for part in parts if part.dtype.kind == "f"]
-    return found[0] if len(found) == 1 else float(np.max(found, initial=0.0))
+    return float(np.max(found)) if len(found) > 1 else found[0] if found else 0.0
 
 
 def _at(place: Place) -> str:
