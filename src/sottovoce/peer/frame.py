@@ -134,11 +134,13 @@ class Frames:
     def payloads(self, place: Place, out: tuple[Array, ...]) -> dict[int, bytes]:
         """My messages, the numbers as bytes, to each out-neighbour; `out` has a row for each. What all get alike is one object.
         Refused where they are not what the roster says, or not finite, or too large."""
-        shapes, many = self.shapes.of(place[0]), max(1, len(self.outs))
+        shapes = self.shapes.of(place[0])
         shape = shapes[place[1]] if place[1] < len(shapes) else Shape(())
-        if [(part.dtype, part.size / many) for part in out] != shape.agreed:
-            sent = " + ".join(f"{part.size // many} {part.dtype}" for part in out)
-            raise RunError(f"{_at(place)}: the step sends {sent}, but the roster says {shape}; write the roster anew")
+        sizes = [(part.dtype, part[:1].size) for part in out]
+        if sizes != shape.agreed or any(len(part) != len(self.outs) for part in out):
+            sent = " + ".join(f"{size} {kind}" for kind, size in sizes)
+            wanted = f"{shape} to each of {len(self.outs)} neighbours"
+            raise RunError(f"{_at(place)}: the step sends {sent}, but the roster says {wanted}; write the roster anew")
         alike = all(part.strides[0] == 0 for part in out)
         rows = [part[:1] for part in out] if alike else out
         if not loudest(rows) <= self.magnitude:
@@ -217,7 +219,7 @@ class Frames:
 def loudest(parts: Iterable[Array]) -> float:
     """The largest magnitude among all floats; NaN if there is one."""
     found = [largest(part) for part in parts if part.dtype.kind == "f"]
-    return found[0] if len(found) == 1 else float(np.max(found, initial=0.0))
+    return float(np.max(found)) if len(found) > 1 else found[0] if found else 0.0
 
 
 def _at(place: Place) -> str:

@@ -272,11 +272,9 @@ class Loop(Ears):
         """Until it is ready: ask again what brought nothing, tell who is waited for, mind the deadline."""
         since = told = self.clock()
         while True:
+            self.let_leave()
             with self.lock:
-                done, leaving = ready(), any(out.leaving for out in self.protocol.outs.values())
-            if leaving:
-                self.let_leave()
-                continue
+                done = ready()
             self._check(f", while it waited {what}")
             now = self.clock()
             if done or now >= since + at_most:

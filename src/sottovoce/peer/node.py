@@ -35,6 +35,8 @@ from .zenoh_link import ZenohLink
 
 Array = np.ndarray
 RESULT, LOG, USED = "result.toml", "node.log", "used"
+SEEN = 30 << 20  # bytes up to which memory is kept for what comes next: glibc gives larger pieces back to the system, and maps them
+# anew page by page, unless it has seen such a piece come and go (it looks up to 32 MB)
 ALONE = 1.0  # seconds to find out whether this node runs elsewhere
 
 
@@ -115,6 +117,7 @@ class Node(Watch):
         return Recorder(self.file.store, self.file.transcript, key, self.roster, self.me, self.cost, durable)
 
     def _loop(self, store: Store, recorder: Recorder | None) -> Loop:
+        np.empty(SEEN, np.uint8)  # freed at once, and glibc has seen it
         wires = self.federation.wiring(self.file.name, self.file.listen)
         self.link = ZenohLink(self.roster, self.identity, wires, counts=self.status)
         keys = tuple(map(bytes.fromhex, self.roster.keys))
