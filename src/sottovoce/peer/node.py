@@ -203,7 +203,7 @@ class Node(Watch):
             left.set()
             taken.release()
             self.stop()
-            await over.wait()
+            await _ended(over)
 
     def _play(self, give: Callable[[Any], None], taken: threading.Semaphore, left: threading.Event) -> None:
         """The thread: gives one pair after the other, then None; or the reason why there is no more."""
@@ -217,6 +217,18 @@ class Node(Watch):
                 give(None)
             except Exception as error:  # raised where the numbers are awaited
                 give(error)
+
+
+async def _ended(over: asyncio.Event) -> None:
+    """Until the thread has let go of the node's folder, even where whoever waits is cancelled meanwhile."""
+    cancelled = None
+    while not over.is_set():
+        try:
+            await over.wait()
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 def is_over(file: NodeFile, digest: bytes) -> bool:
