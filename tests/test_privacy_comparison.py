@@ -35,7 +35,7 @@ def test_every_stack_has_its_row(found):
     assert not found.refused
     word = {row.name: {asset: row.worst(asset)["verdict"] for asset in ("offset", "curvature")} for row in found.rows}
     assert word["nothing"] == {"offset": "READ", "curvature": "READ"}
-    assert word["the paper, K = 1"] == {"offset": "NOT DECIDED", "curvature": "READ"}
+    assert word["the paper, K = 1"] == {"offset": "WITNESSED", "curvature": "READ"}
     assert word["only sums are read"]["curvature"] == "READ"  # node 1 has no other in-neighbour
     assert word["masks on the costs"]["curvature"] == "READ UP TO"
     assert word["one opened sum, private-least-squares"]["curvature"] == "READ UP TO"

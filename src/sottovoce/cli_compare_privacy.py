@@ -57,10 +57,13 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
     console.print(f"{comparing.problem} on {comparing.graph}", markup=False)
     worst = "The worst that one neighbour reads, or everybody together but one honest neighbour:"
     console.print(f"Of node {comparing.victim}. {worst}", markup=False)
-    read = columns("", "offset", "curvature", "along the way")
+    shown = found.shown()
+    read = columns("", *(asset.replace("-", " ") for asset in shown))
     for row in found.rows:
-        read.add_row(row.name, *(_word(row.worst(asset)) for asset in ("offset", "curvature", "along-the-way")))
+        read.add_row(row.name, *(_word(row.worst(asset)) for asset in shown))
     console.print(read)
+    if any(row.worst(asset)["verdict"] == "WITNESSED" for row in found.rows for asset in shown):
+        console.print("Witnessed: in another world, with another number, both would have seen the same; - : neither read nor that.")
     always = str(found.facts["always"])
     console.print(f"{always[:1].upper()}{always[1:]}.", markup=False)
     console.print(f"Iterations, rounds and bytes until the error is {found.facts['far']:g} of the first:", markup=False)

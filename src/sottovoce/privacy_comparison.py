@@ -40,7 +40,7 @@ class PrivacyComparison:
     def table(self) -> list[dict[str, Any]]:
         """A row a stack, the verdicts in a word each."""
         plain = ("name", "error", "iterations", "rounds", "bytes", "microseconds", "mu")
-        said = lambda row: {asset: row.worst(asset)["verdict"] for asset in ("offset", "curvature", "along-the-way")}
+        said = lambda row: {asset: row.worst(asset)["verdict"] for asset in self.shown()}
         return [{**{name: getattr(row, name) for name in plain}, **said(row)} for row in self.rows]
 
     def notes(self) -> list[str]:
@@ -54,6 +54,11 @@ class PrivacyComparison:
         """Which points of the curve were not played."""
         left = [f"mu {p['mu']:g} with {_mixings(p['consensus'])} {p['needs']:,}" for p in self.curve if p["needs"]]
         return [f"not played, as iterations would be many: {', '.join(left)} (--iterations plays as many)"] if left else []
+
+    def shown(self) -> tuple[str, ...]:
+        """The assets that a table has columns for: records only where some stack gives them away."""
+        records = any(row.worst("record")["verdict"] not in ("NOT DECIDED", "WITNESSED") for row in self.rows)
+        return ("offset", "curvature", "along-the-way", *["record"] * records)
 
     def to_json(self) -> str:
         """Everything, versioned."""

@@ -19,7 +19,8 @@ def page(found: Any) -> str:
     body = [
         tag("h1", "What each protection hides, and what it costs"),
         tag("p", f"{facts['problem']} over {facts['graph']}; sottovoce {__version__}, seed {facts['seed']}.", klass="note"),
-        tag("p", "NOT DECIDED is not a promise: no attack that was tried read it. Behind masks and behind opened sums the sum ",
+        tag("p", "WITNESSED: in another world, with another number, the adversary would have seen the same; it was replayed. "
+            "NOT DECIDED is not a promise: no attack that was tried read it. Behind masks and behind opened sums the sum ",
             "over the honest nodes is known, and what it tells is told.", klass="note"),
         tag("p", f"{facts['always'][:1].upper()}{facts['always'][1:]}.", klass="note"),
         tag("h2", "What is read"), *(_verdicts(found, who) for who in facts["adversaries"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +13,8 @@ import numpy as np
 
 from .auditor.attack import ASSETS
 from .auditor.judge import Adversary, Judge
-from .auditor.verdict import PROTECTION, Verdict, strongest
+from .auditor.search import Witnesses
+from .auditor.verdict import PROTECTION
 from .errors import ParameterError
 from .graph import Graph
 from .privacy_stacks import AUDITED, Sizes, Stack, masked
@@ -279,14 +280,11 @@ def counted(result: Result, graph: Graph, far: float = FAR) -> tuple[int | None,
 
 
 def judged(transcript: Transcript, scene: Scene) -> Iterable[dict[str, Any]]:
-    """The strongest verdict of each adversary on each asset: what it reads as a whole, not through its parts."""
-    none: Callable[..., None] = lambda *_: None
-    victim = scene.victim
-    judge = Judge(lambda who: view_of(transcript, who), truth_of(transcript), scene.graph, [victim], none)
+    """The verdict of each adversary on each asset: what it reads as a whole, not through its parts; where nothing, the witness."""
+    victim, found = scene.victim, Witnesses(transcript)
+    judge = Judge(lambda who: view_of(transcript, who), truth_of(transcript), scene.graph, [victim], found.evidence)
     for adversary in scene.adversaries:
-        readings = judge.readings(adversary)[0]
         for asset in ASSETS:
-            found = readings.get((victim, asset), [])
-            best = strongest(found) if found else Verdict(victim, asset, adversary, "NOT DECIDED")
-            told = {name: best.evidence.get(name) for name in ("attack", "error", "text")}
-            yield {"adversary": list(adversary), "asset": asset, "verdict": best.verdict, **told}
+            verdict = judge.alone(victim, asset, adversary)
+            told = {name: verdict.evidence.get(name) for name in ("attack", "error", "text")}
+            yield {"adversary": list(adversary), "asset": asset, "verdict": verdict.verdict, **told}

@@ -50,6 +50,10 @@ class Judge:
                 assets = assets_of(self.view_of(adversary).header)
                 yield from (self._decided(joined, beside, victim, asset, adversary) for asset in assets)
 
+    def alone(self, victim: int, asset: str, adversary: Adversary) -> Verdict:
+        """On one asset, of what an adversary can do as a whole."""
+        return self._decided(*self.readings(adversary), victim, asset, adversary)
+
     def _readings(self, adversary: Adversary) -> tuple[Readings, Beside]:
         """What the attacks read from a view, scored, and what they measured."""
         view = self.view_of(adversary)
