@@ -4,17 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import sottovoce as sv
 from sottovoce import controls
 from sottovoce.auditor.attack import Estimate, attacks, error_of
-from sottovoce.auditor.attacks.masked_records import HOLDING
+from sottovoce.auditor.attacks.masked_records import HOLDING, _told
 from sottovoce.auditor.attacks.tail_secants import curvature
 from sottovoce.auditor.heldout import error_ahead, parted
-from sottovoce.auditor.masked import one_run, quadratics
-from sottovoce.auditor.reading import heard
-from sottovoce.auditor.records import MOST, Noise, Part, refitted, slopes, values
-from sottovoce.protection import laplacian
+from sottovoce.auditor.masked import law_of, one_run, quadratics
+from sottovoce.auditor.reading import enclosed, heard
+from sottovoce.auditor.records import MOST, Noise, Part, penalty, refitted, slopes, values
+from sottovoce.protection import laplacian, nearest
 from sottovoce.view import truth_of, view_of
 
 GALLERY = attacks()
@@ -219,6 +220,42 @@ def test_behind_masks_nobody_tells_the_owner_better_than_the_budget_says(who):
     assert right / (2 * games) < told.guess + error
     if who == REST:
         assert right / (2 * games) > 0.55  # where both are heard, the game can be won
+
+
+@pytest.mark.parametrize("who", [*SINGLE, REST])
+def test_nor_behind_masks_of_features(who):
+    """Logistic, thirty records a node: the likelihood ratio of all gradients that a coalition hears, under the law of the masks."""
+    T, games, rng = 12, 20, np.random.default_rng(8)
+    X = rng.standard_normal((150, 2))
+    y, sites = np.sign(X @ [1.0, -0.5] + 0.5 * rng.standard_normal(150)), np.repeat(range(5), 30)
+    partner = nearest(GRAPH, set(range(5)) - set(who), I)[0]
+    moved = np.where(np.arange(150) == 0, partner, sites)
+    problems = [sv.problems.logistic(X, y, owners) for owners in (sites, moved)]
+    masks = f"function-masks:kind=matern,scale=0.6,tilt=1.5,amplitude=1.2,features={20 * (T + 1)}"
+    right, chances = 0, []
+    for world, problem in enumerate(problems):
+        played = sv.run(GT, problem, GRAPH, mechanisms=masks, A="uniform", runs=games, iterations=T, record=True, stepsize=0.02)
+        for run in range(games):
+            score, mu = _features_ratio(one_run(view_of(played.transcript, who), run), problems, rng)
+            right += (score > 0) == (world == 0)
+            chances.append(norm.cdf(mu / 2))
+    error = 3 * np.sqrt(0.25 / len(chances))
+    assert right / len(chances) < np.mean(chances) + error
+    if who == REST:
+        assert right / len(chances) > np.mean(chances) - error > 0.5
+
+
+def _features_ratio(view, problems, rng):
+    """Of what is heard of honest nodes, whitened by the law of the masks between them; a coin and mu = 0 where nothing is."""
+    told = _told(view, enclosed(view, I), penalty(view), law_of(view))
+    if told is None:
+        return rng.standard_normal(), 0.0
+    nodes, parts, noise = told
+    own = lambda problem, node, x: np.array([problem.gradient(p)[node] for p in x]) - problem.data[3][node] * x
+    here, there = (np.concatenate([own(p, i, part.x).ravel() for i, part in zip(nodes, parts, strict=True)]) for p in problems)
+    seen = np.concatenate([part.numbers for part in parts])
+    far, change = (noise.off(v) / noise.spread for v in (seen - (here + there) / 2, here - there))
+    return far @ change, np.linalg.norm(change)
 
 
 def _ratio(view, problems, partner, rng):
