@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from sottovoce.errors import GraphError, NotInstalled
+from sottovoce.paths import SMALL, dense_diameter, eccentricity, reached
 
-SMALL = 500  # up to this many nodes a search in Python is quick, and SciPy's 20 MB are not loaded
 LOOP = "a node does not send to itself; leave self-loops out, every node keeps its own value anyway"
 
 
@@ -184,10 +184,10 @@ class Graph:
     @cached_property
     def _no_path(self) -> tuple[int, int] | None:
         # all reach all exactly when node 0 reaches all and all reach node 0
-        missed = ~_reached(self.n, *self._forward)
+        missed = ~reached(self.n, *self._forward)
         if missed.any():
             return 0, int(np.argmax(missed))
-        missed = ~_reached(self.n, *self._backward)
+        missed = ~reached(self.n, *self._backward)
         return (int(np.argmax(missed)), 0) if missed.any() else None
 
     @cached_property
@@ -197,8 +197,8 @@ class Graph:
             i, j = self._no_path
             raise GraphError(f"the graph is not strongly connected, so it has no diameter: no path from {i} to {j}")
         if self.n <= SMALL:
-            return _dense_diameter(self.adjacency())
-        return max(_eccentricity(self.n, start, *self._forward) for start in range(self.n))
+            return dense_diameter(self.adjacency())
+        return max(eccentricity(self.n, start, *self._forward) for start in range(self.n))
 
     def digest(self) -> str:
         """SHA-256 (hex) of n and the edges; labels do not count."""
@@ -294,48 +294,3 @@ def _pairs(edges: Any) -> np.ndarray:
                 f"edge ({sender!r}, {receiver!r}): nodes are integers from 0; number them and pass names as labels="
             )
     return np.array(edges, dtype=object)  # integers too large for an array: the check of n names them
-
-
-def _reached(n: int, starts: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Which nodes a search from node 0 finds."""
-    seen = np.zeros(n, dtype=bool)
-    if n > SMALL:
-        seen[_breadth_first(n, 0, starts, targets)[0]] = True
-        return seen
-    lists, found, todo = np.split(targets, starts[1:-1]), {0}, [0]
-    while todo:
-        new = set(lists[todo.pop()].tolist()) - found
-        found |= new
-        todo.extend(new)
-    seen[list(found)] = True
-    return seen
-
-
-def _breadth_first(n: int, start: int, starts: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    return breadth_first_order(csr_array((np.ones(len(targets)), targets, starts), shape=(n, n)), start)
-
-
-def _eccentricity(n: int, start: int, starts: np.ndarray, targets: np.ndarray) -> int:
-    order, before = _breadth_first(n, start, starts, targets)
-    node, steps = order[-1], 0  # found last, so furthest away
-    while node != start:
-        node, steps = before[node], steps + 1
-    return steps
-
-
-def _dense_diameter(A: np.ndarray) -> int:
-    """The smallest k for which (I + A)^k has no zero, by doubling k and then halving the step."""
-    power = [((A + np.eye(len(A))) > 0).astype(np.float32)]
-    if len(A) == 1:
-        return 0
-    while not power[-1].all():
-        power.append((power[-1] @ power[-1] > 0).astype(np.float32))
-    short, steps = np.eye(len(A), dtype=np.float32), 0
-    for j in reversed(range(len(power))):
-        longer = short @ power[j] > 0
-        if not longer.all():
-            short, steps = longer.astype(np.float32), steps + 2**j
-    return steps + 1

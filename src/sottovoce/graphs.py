@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from sottovoce.errors import GraphError, NotInstalled, ParameterError, UnknownName
-from sottovoce.graph import SMALL, Graph
+from sottovoce.graph import Graph
+from sottovoce.paths import SMALL
 
 TRIES = 100  # how often a random graph is drawn before giving up on strong connectivity
 MOST = 10**8  # edges of a ready graph: 1.6 GB, and several times that while they are sorted
