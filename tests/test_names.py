@@ -11,7 +11,7 @@ import types
 import sottovoce as sv
 
 NAMES = {
-    "Algorithm", "Ball", "Box", "Graph", "GraphSequence", "MaskBook", "Mechanism", "Parameter", "Problem", "Report",
+    "Algorithm", "Ball", "Box", "Graph", "GraphSequence", "MaskBook", "Mechanism", "Node", "Parameter", "Problem", "Report",
     "Result", "Transcript", "View", "accountant", "audit", "audit_transcript", "average", "columns", "compare",
     "compare_privacy", "doubly", "errors", "graphs", "mechanism", "pooled", "problems", "protection", "register", "registry",
     "reproduce", "rows", "run", "solve", "standardise", "stepsize",
@@ -26,7 +26,7 @@ def python(code, *flags):
 
 
 def test_the_public_names():
-    public = {name for name in vars(sv) if not name.startswith("_")} - {"annotations"}
+    public = {name for name in dir(sv) if not name.startswith("_")} - {"annotations"}
     inside = {n for n in public if isinstance(getattr(sv, n), types.ModuleType)}
     assert (public - inside) | MODULES == NAMES
     assert inside >= MODULES
