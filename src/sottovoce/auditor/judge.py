@@ -107,7 +107,8 @@ class Judge:
         told, view = beside.get((victim, asset), {}), self.view_of(adversary)
         opens, bent = bool(view.header.get("opens")), hidden(view.header)
         if (opens and asset in (AFFINE, SHARED)) or (bent and asset in BENT):  # the paper's theorems speak of other methods
-            evidence = self.witness(victim, () if isinstance(adversary, str) else adversary)
+            read = bent and (victim, "record") in readings and view.header.get("costs") != "quadratic"  # it has other records
+            evidence = None if read else self.witness(victim, () if isinstance(adversary, str) else adversary)
             word = "NOT DECIDED" if evidence is None else "WITNESSED"
             return Verdict(victim, asset, adversary, word, {**told, **(evidence or {})})
         if asset != AFFINE or not tracking(view):
