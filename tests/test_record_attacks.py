@@ -99,6 +99,8 @@ def test_few_records_are_read_up_to_whose_they_are_and_the_report_names_the_reme
     assert ("span" if name == "least squares" else "but not whose they are") in found.evidence["text"]
     (whole,) = report.of(I, "curvature")
     assert whole.verdict != "READ"
+    if name == "logistic":  # a world with another curvature has other records
+        assert whole.verdict != "WITNESSED"
     advice = " ".join(line for line in report.advice if line.startswith("record of "))
     assert "noise on the sum" in advice
     assert "calibrated-noise" in advice
@@ -151,6 +153,17 @@ def test_masks_that_are_too_small_do_not_hide_whose_records_they_are():
     report = sv.audit(GT, problem, GRAPH, curious=[set(REST)], victims=[I], advise=False, mechanisms=masks, **TRACKED)
     (found,) = report.of(I, "record")
     assert (found.verdict, found.evidence["attack"]) == ("READ", "A29")
+
+
+def test_nodes_with_one_record_and_with_three_are_read_together():
+    X, y = np.random.default_rng(3).standard_normal((9, 2)), np.arange(9) % 2
+    for sites in ([0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 1, 1, 1, 2, 2, 3, 3, 4]):
+        problem = sv.problems.logistic(X, y, sites)
+        report = sv.audit(GT, problem, GRAPH, curious=[set(REST)], victims=[I], advise=False, mechanisms=MATERN, **TRACKED)
+        (found,) = report.of(I, "record")
+        assert (found.verdict, found.evidence["nodes"]) == ("READ UP TO", [I, M])
+        assert f"all {sites.count(I) + sites.count(M)} records" in found.evidence["text"]
+        assert {v.verdict for v in report.verdicts if v.asset in ("offset", "curvature", "along-the-way")} == {"NOT DECIDED"}
 
 
 def test_records_of_zeros_are_looked_for_without_a_complaint():
