@@ -11,9 +11,12 @@ from sottovoce.auditor.attack import Estimate, attacks, error_of
 from sottovoce.auditor.attacks.masked_records import HOLDING
 from sottovoce.auditor.attacks.tail_secants import curvature
 from sottovoce.auditor.heldout import error_ahead, parted
+from sottovoce.auditor.judge import _told
 from sottovoce.auditor.masked import one_run, quadratics
 from sottovoce.auditor.reading import heard
 from sottovoce.auditor.records import MOST, Noise, Part, refitted, slopes, values
+from sottovoce.auditor.verdict import Verdict
+from sottovoce.auditor.words import sentence
 from sottovoce.protection import laplacian
 from sottovoce.view import truth_of, view_of
 
@@ -71,6 +74,23 @@ def test_records_are_held_against_the_truth_in_any_order():
     assert error_of(replace(shuffled, value=-true, up_to="label"), truth) == 0
     assert error_of(replace(shuffled, value=true[:3]), truth) == np.inf
     assert error_of(replace(shuffled, value=np.nan * true), truth) == np.inf
+
+
+def test_a_small_record_beside_large_ones_has_to_be_right_too():
+    """Said with the wrong sign it is off by less than a thousandth of all numbers together."""
+    X = np.random.default_rng(5).standard_normal((10, 3)) * np.array([1e2, 1e-2, *[1] * 8])[:, None]
+    problem = sv.problems.logistic(X, np.arange(10) % 2, 5)
+    truth = truth_of(sv.run(GT, problem, GRAPH, iterations=1, stepsize=0.1, record=True).transcript)
+    said = records(problem, [I]) * np.array([[1], [-1]])
+    assert error_of(Estimate((I,), "record", said), truth) == pytest.approx(2)
+    assert error_of(Estimate((I,), "record", said, up_to="label"), truth) == 0
+
+
+def test_records_that_are_narrowed_down_are_not_said_to_be_read():
+    estimate = Estimate((I,), "record", np.ones((2, 3)))
+    told = {word: sentence(Verdict(I, "record", (1,), word, {"text": _told(estimate, word)})) for word in ("READ", "NARROWED")}
+    assert told["READ"] == "reads all 2 records"
+    assert told["NARROWED"].startswith("narrows down the records of node 0")
 
 
 # few records: what is read, and what the report says ---------------------------------------------------------------------

@@ -137,7 +137,7 @@ def _by(part: tuple[int, ...], adversary: Adversary, v: Verdict) -> Verdict:
 
 
 def _told(estimate: Estimate, word: str) -> str:
-    if estimate.asset == "record" and estimate.value.ndim == 2:
+    if estimate.asset == "record" and estimate.value.ndim == 2 and word != "NARROWED":
         return _told_of_records(estimate)
     if len(estimate.nodes) > 1:
         return f"the sum over the nodes {', '.join(map(str, estimate.nodes))}"

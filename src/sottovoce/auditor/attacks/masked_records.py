@@ -125,7 +125,7 @@ register(
         uses="gradients along the way of honest nodes; the law of masks, their frequencies, the penalty, which are public",
         idea="What is heard is the gradients of the records plus a Gaussian vector of known covariance: fit the records to it\n"
         "in units of that noise, which is next to nothing in many directions. The owner by likelihood.",
-        metric="relative error of all records of both; of one node's, where the owner is told",
+        metric="relative error of the record that is furthest off, of both; of one node's, where the owner is told",
         run=run,
         control=control,
         serves=lambda header: fits(header) and any("kind=matern" in text for text in header["mechanisms"]),
