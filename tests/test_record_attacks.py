@@ -289,3 +289,12 @@ def test_thirty_records_are_not_fitted_and_what_is_not_looked_for_is_bounded():
     problem = controls.few_records(30, 3)
     report = sv.audit("private-newton", problem, GRAPH, curious=[set(REST), *map(set, SINGLE)], victims=[I], advise=False)
     assert {v.verdict for v in report.verdicts if v.asset == "record"} == {"NOT DECIDED"}
+
+
+def test_in_one_dimension_a_curvature_tells_no_record():
+    """It is the sum of all squares, whether of one record or of five."""
+    rng = np.random.default_rng(3)
+    problem = sv.problems.least_squares(rng.standard_normal((25, 1)), rng.standard_normal(25), 5)
+    report = sv.audit(GT, problem, GRAPH, curious=[{1}], victims=[I], advise=False, **TRACKED)
+    assert report.of(I, "curvature")[0].verdict == "READ"
+    assert report.of(I, "record")[0].verdict == "NOT DECIDED"

@@ -150,6 +150,7 @@ def _told_of_records(estimate: Estimate) -> str:
     whose = f" of the nodes {', '.join(map(str, estimate.nodes))} together" if together else ""
     unknown = ["the labels"] * (estimate.up_to == "label") + ["whose they are"] * together
     if estimate.up_to == "turn":
-        return f"the {count} dimensions that the records{whose} span, and their second moments there"
+        span = "one dimension" if count == 1 else f"{count} dimensions"
+        return f"the {span} that the records{whose} span, and their second moments there"
     records = "the record" if count == 1 else f"all {count} records"
     return records + whose + (f", but not {' nor '.join(unknown)}" if unknown else "")
