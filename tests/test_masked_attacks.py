@@ -172,7 +172,7 @@ def test_the_verdicts_say_what_is_left():
 
 @pytest.mark.parametrize("kind", ["quadratic", "matern"])
 def test_another_world_is_replayed_behind_masks(kind):
-    """Half as much again of node 0's cost: against one neighbour, against everybody but one; not if the masks are small."""
+    """Half of node 0's cost at another: against one neighbour, against everybody but one; not if the masks are small."""
     least = sv.problems.least_squares(X, Y, SITES)
     problem = least if kind == "quadratic" else sv.problems.logistic(X, np.sign(Y), SITES)
     options = {"kind": kind, "amplitude": 30.0, "features": 1000} if kind == "matern" else {}
@@ -186,6 +186,7 @@ def test_another_world_is_replayed_behind_masks(kind):
         if kind == "matern":  # the model at the optimum
             g = problem.gradient(problem.optimum)[I] / 2 - H @ problem.optimum
         assert evidence["mu"] == pytest.approx(np.sqrt(np.sum(H**2) / 2 + np.sum((g / 10) ** 2)) / 30)
+        assert evidence["log_likelihood_ratio"] == pytest.approx(_ratio_of_worlds(result.transcript, evidence["neighbour"], H, g))
         assert abs(evidence["log_likelihood_ratio"] + evidence["mu"] ** 2 / 2) < 5 * evidence["mu"]  # normal, mean -mu^2/2, sd mu
     small = world(problem, sv.mechanism("function-masks", scale=0.1, **options), runs=1, stepsize=1e-3)[2]
     assert mask_witness(small.transcript, I, CURIOUS) is None
@@ -196,6 +197,15 @@ def test_another_world_is_replayed_behind_masks(kind):
     for asset in ("offset", "curvature", "along-the-way"):
         assert report.of(I, asset, (1,))[0].verdict == report.of(I, asset, "wire")[0].verdict == "WITNESSED"
     assert "the rest" in page(report)
+
+
+def _ratio_of_worlds(transcript, neighbour, H, g):
+    """The mask that node 0's edge has, and the one that it has where half of the cost, x'Hx/2 + g'x, is the neighbour's."""
+    edge = next(e for e, ends in enumerate(transcript.edges) if set(ends) == {I, neighbour})
+    mask = next(d.value[edge, :5, 0] for (_, k), d in transcript.draws.items() if k == -1 and d.owner == "edge")
+    half = np.array([H[0, 0] / np.sqrt(2), H[0, 1], H[1, 1] / np.sqrt(2), *g / 10]) / 30
+    other = mask - half if transcript.edges[edge][0] == I else mask + half
+    return (mask @ mask - other @ other) / 2
 
 
 # matern ---------------------------------------------------------------------------------------------------------------

@@ -647,6 +647,25 @@ def test_a_node_in_asynchronous_code_is_cancelled_at_once(tmp_path, when):
     assert node._playing is None
 
 
+FAILING = """import sys, sottovoce as sv
+running = sv.Node(sys.argv[1]).run()
+for k, x in running:
+    if k == 5:
+        raise SystemExit(3)
+"""
+
+
+def test_a_program_that_ends_in_the_middle_of_a_run_ends_at_once_and_says_nothing(tmp_path):
+    """The run is a global of the program: it is taken apart last, when Zenoh's threads get Python's lock no more."""
+    folder = tmp_path / "two"
+    federation(folder, sv.graphs.cycle(2), iterations=5000)
+    with Crew(folder) as crew:
+        crew.start("node-1")
+        command = [sys.executable, "-c", FAILING, str(folder / "node-0")]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=nodes.PATIENCE)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", "")
+
+
 def test_whoever_deletes_all_and_runs_again_masks_with_other_numbers(tmp_path):
     """The same roster, other data, nothing left of the first run: what passes differs by more than the data do."""
     folder = tmp_path / "two"

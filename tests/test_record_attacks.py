@@ -9,12 +9,15 @@ from scipy.stats import norm
 import sottovoce as sv
 from sottovoce import controls
 from sottovoce.auditor.attack import Estimate, attacks, error_of
-from sottovoce.auditor.attacks.masked_records import HOLDING, _told
+from sottovoce.auditor.attacks import masked_records
 from sottovoce.auditor.attacks.tail_secants import curvature
 from sottovoce.auditor.heldout import error_ahead, parted
+from sottovoce.auditor.judge import _told
 from sottovoce.auditor.masked import law_of, one_run, quadratics
 from sottovoce.auditor.reading import enclosed, heard
 from sottovoce.auditor.records import MOST, Noise, Part, penalty, refitted, slopes, values
+from sottovoce.auditor.verdict import Verdict
+from sottovoce.auditor.words import sentence
 from sottovoce.protection import laplacian, nearest
 from sottovoce.view import truth_of, view_of
 
@@ -74,6 +77,23 @@ def test_records_are_held_against_the_truth_in_any_order():
     assert error_of(replace(shuffled, value=np.nan * true), truth) == np.inf
 
 
+def test_a_small_record_beside_large_ones_has_to_be_right_too():
+    """Said with the wrong sign it is off by less than a thousandth of all numbers together."""
+    X = np.random.default_rng(5).standard_normal((10, 3)) * np.array([1e2, 1e-2, *[1] * 8])[:, None]
+    problem = sv.problems.logistic(X, np.arange(10) % 2, 5)
+    truth = truth_of(sv.run(GT, problem, GRAPH, iterations=1, stepsize=0.1, record=True).transcript)
+    said = records(problem, [I]) * np.array([[1], [-1]])
+    assert error_of(Estimate((I,), "record", said), truth) == pytest.approx(2)
+    assert error_of(Estimate((I,), "record", said, up_to="label"), truth) == 0
+
+
+def test_records_that_are_narrowed_down_are_not_said_to_be_read():
+    estimate = Estimate((I,), "record", np.ones((2, 3)))
+    told = {word: sentence(Verdict(I, "record", (1,), word, {"text": _told(estimate, word)})) for word in ("READ", "NARROWED")}
+    assert told["READ"] == "reads all 2 records"
+    assert told["NARROWED"].startswith("narrows down the records of node 0")
+
+
 # few records: what is read, and what the report says ---------------------------------------------------------------------
 
 
@@ -100,6 +120,8 @@ def test_few_records_are_read_up_to_whose_they_are_and_the_report_names_the_reme
     assert ("span" if name == "least squares" else "but not whose they are") in found.evidence["text"]
     (whole,) = report.of(I, "curvature")
     assert whole.verdict != "READ"
+    if name == "logistic":  # a world with another curvature has other records
+        assert whole.verdict != "WITNESSED"
     advice = " ".join(line for line in report.advice if line.startswith("record of "))
     assert "noise on the sum" in advice
     assert "calibrated-noise" in advice
@@ -152,6 +174,17 @@ def test_masks_that_are_too_small_do_not_hide_whose_records_they_are():
     report = sv.audit(GT, problem, GRAPH, curious=[set(REST)], victims=[I], advise=False, mechanisms=masks, **TRACKED)
     (found,) = report.of(I, "record")
     assert (found.verdict, found.evidence["attack"]) == ("READ", "A29")
+
+
+def test_nodes_with_one_record_and_with_three_are_read_together():
+    X, y = np.random.default_rng(3).standard_normal((9, 2)), np.arange(9) % 2
+    for sites in ([0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 1, 1, 1, 2, 2, 3, 3, 4]):
+        problem = sv.problems.logistic(X, y, sites)
+        report = sv.audit(GT, problem, GRAPH, curious=[set(REST)], victims=[I], advise=False, mechanisms=MATERN, **TRACKED)
+        (found,) = report.of(I, "record")
+        assert (found.verdict, found.evidence["nodes"]) == ("READ UP TO", [I, M])
+        assert f"all {sites.count(I) + sites.count(M)} records" in found.evidence["text"]
+        assert {v.verdict for v in report.verdicts if v.asset in ("offset", "curvature", "along-the-way")} == {"NOT DECIDED"}
 
 
 def test_records_of_zeros_are_looked_for_without_a_complaint():
@@ -247,7 +280,7 @@ def test_nor_behind_masks_of_features(who):
 
 def _features_ratio(view, problems, rng):
     """Of what is heard of honest nodes, whitened by the law of the masks between them; a coin and mu = 0 where nothing is."""
-    told = _told(view, enclosed(view, I), penalty(view), law_of(view))
+    told = masked_records._told(view, enclosed(view, I), penalty(view), law_of(view))
     if told is None:
         return rng.standard_normal(), 0.0
     nodes, parts, noise = told
@@ -289,7 +322,16 @@ def test_the_report_counts_what_is_told_against_what_records_hold(count, warned)
 
 
 def test_thirty_records_are_not_fitted_and_what_is_not_looked_for_is_bounded():
-    assert (MOST, HOLDING) == (8, 3)
+    assert (MOST, masked_records.HOLDING) == (8, 3)
     problem = controls.few_records(30, 3)
     report = sv.audit("private-newton", problem, GRAPH, curious=[set(REST), *map(set, SINGLE)], victims=[I], advise=False)
     assert {v.verdict for v in report.verdicts if v.asset == "record"} == {"NOT DECIDED"}
+
+
+def test_in_one_dimension_a_curvature_tells_no_record():
+    """It is the sum of all squares, whether of one record or of five."""
+    rng = np.random.default_rng(3)
+    problem = sv.problems.least_squares(rng.standard_normal((25, 1)), rng.standard_normal(25), 5)
+    report = sv.audit(GT, problem, GRAPH, curious=[{1}], victims=[I], advise=False, **TRACKED)
+    assert report.of(I, "curvature")[0].verdict == "READ"
+    assert report.of(I, "record")[0].verdict == "NOT DECIDED"

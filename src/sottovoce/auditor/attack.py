@@ -155,7 +155,7 @@ def _distance(value: Array, truth: Array, up_to: str | None) -> float:
 
 
 def _apart(value: Array, truth: Array, up_to: str | None) -> float:
-    """How far apart two sets of records are, each next to the one that it fits best."""
+    """How far apart two sets of records are, each next to the one that it fits best: of its size, the one that is furthest off."""
     if up_to == "turn":
         return _distance(value.T @ value, truth.T @ truth, None)
     if value.shape != truth.shape:
@@ -165,4 +165,5 @@ def _apart(value: Array, truth: Array, up_to: str | None) -> float:
     far = np.linalg.norm(value[:, None] - truth[None], axis=2)
     if up_to == "label":
         far = np.minimum(far, np.linalg.norm(value[:, None] + truth[None], axis=2))
-    return float(np.linalg.norm(far[linear_sum_assignment(far)]) / np.linalg.norm(truth))
+    said, true = linear_sum_assignment(far)
+    return float((far[said, true] / np.maximum(np.linalg.norm(truth[true], axis=1), 1e-300)).max(initial=0.0))

@@ -107,7 +107,8 @@ class Judge:
         told, view = beside.get((victim, asset), {}), self.view_of(adversary)
         opens, bent = bool(view.header.get("opens")), hidden(view.header)
         if (opens and asset in (AFFINE, SHARED)) or (bent and asset in BENT):  # the paper's theorems speak of other methods
-            evidence = self.witness(victim, () if isinstance(adversary, str) else adversary)
+            read = bent and (victim, "record") in readings and view.header.get("costs") != "quadratic"  # it has other records
+            evidence = None if read else self.witness(victim, () if isinstance(adversary, str) else adversary)
             word = "NOT DECIDED" if evidence is None else "WITNESSED"
             return Verdict(victim, asset, adversary, word, {**told, **(evidence or {})})
         if asset != AFFINE or not tracking(view):
@@ -136,7 +137,7 @@ def _by(part: tuple[int, ...], adversary: Adversary, v: Verdict) -> Verdict:
 
 
 def _told(estimate: Estimate, word: str) -> str:
-    if estimate.asset == "record" and estimate.value.ndim == 2:
+    if estimate.asset == "record" and estimate.value.ndim == 2 and word != "NARROWED":
         return _told_of_records(estimate)
     if len(estimate.nodes) > 1:
         return f"the sum over the nodes {', '.join(map(str, estimate.nodes))}"
@@ -149,6 +150,7 @@ def _told_of_records(estimate: Estimate) -> str:
     whose = f" of the nodes {', '.join(map(str, estimate.nodes))} together" if together else ""
     unknown = ["the labels"] * (estimate.up_to == "label") + ["whose they are"] * together
     if estimate.up_to == "turn":
-        return f"the {count} dimensions that the records{whose} span, and their second moments there"
+        span = "one dimension" if count == 1 else f"{count} dimensions"
+        return f"the {span} that the records{whose} span, and their second moments there"
     records = "the record" if count == 1 else f"all {count} records"
     return records + whose + (f", but not {' nor '.join(unknown)}" if unknown else "")

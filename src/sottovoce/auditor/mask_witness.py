@@ -1,8 +1,9 @@
-"""Another world behind masks on costs: a cost is half as much again, an honest neighbour's less by that, and all looks the same.
+"""Another world behind masks on costs: half of a cost is an honest neighbour's instead, and all looks the same.
 
-    f_i' = f_i + h,    f_m' = f_m - h,    R' = R + h on an edge from i to m, or R - h on one from m to i;     h = f_i / 2
+    f_i' = f_i - h,    f_m' = f_m + h,    R' = R - h on an edge from i to m, or R + h on one from m to i;     h = f_i / 2
 
-(of a cost that is not quadratic, half of its quadratic model at the optimum). Every masked cost f^ is what it was, and whatever
+(of a cost that is not quadratic, half of its quadratic model at the optimum). Least squares stay least squares: both costs keep
+their curvature above zero, however few records a node has. Every masked cost f^ is what it was, and whatever
 anybody sees is a function of these. The mask stays Gaussian: the two worlds are told apart with chance Phi(mu / 2), mu the size of
 h in units of a mask. A world that is told apart more often than not is no witness. Checked here on the recorded points: the
 gradients that were used are those of the other world.
@@ -40,15 +41,15 @@ def mask_witness(transcript: Transcript, victim: int, coalition: Iterable[int]) 
         return None
     s, r = transcript.edges[edge]
     other = law.drawn.copy()
-    other[edge, : law.plain.size] += change if s == victim else -change
-    pair = {victim: 1.0, (r if s == victim else s): -1.0}
+    other[edge, : law.plain.size] -= change if s == victim else -change
+    pair = {victim: -1.0, (r if s == victim else s): 1.0}
     difference = max(_difference(transcript, law._replace(drawn=other), node, sign, h) for node, sign in pair.items())
     if not difference <= SAME:
         return None
     here, there = (float(np.sum(mask[edge] ** 2)) for mask in (law.drawn, other))
     return {
         "neighbour": int(r if s == victim else s), "difference": float(difference), "mu": mu,
-        "log_likelihood_ratio": (here - there) / 2, "text": "half as much again of its cost gives the same view",
+        "log_likelihood_ratio": (here - there) / 2, "text": "half of its cost could be its neighbour's, with the same view",
     }  # fmt: skip
 
 

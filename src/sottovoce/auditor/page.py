@@ -26,11 +26,11 @@ THEOREMS = {
 
 OF_THEOREMS = """The theorems speak of a constant shift of one gradient, in the paper's model, for all shifts but a set of
 measure zero, and of nothing else: not of the curvature, nor of how likely the shift is."""
-OF_WITNESSES = """A witness is a second world: the gradient of one node is shifted by a constant (behind masks, its cost is half
-as much again), a neighbour's is shifted back, and the draws that only they know are chosen anew, so that the adversary sees the
-same. The difference is the largest one between the two views after an independent replay. The log-likelihood ratio compares the
-draws that the second world needs with those that were made: near 0, both are as likely; far below 0, somebody who knows the laws
-would hardly believe in it."""
+OF_WITNESSES = """A witness is a second world: the gradient of one node is shifted by a constant (behind masks, half of
+its cost is taken away), a neighbour's is shifted back, and the draws that only they know are chosen anew, so that the adversary
+sees the same. The difference is the largest one between the two views after an independent replay. The log-likelihood ratio
+compares the draws that the second world needs with those that were made: near 0, both are as likely; far below 0, somebody who
+knows the laws would hardly believe in it."""
 
 
 def page(report: Outcome) -> str:

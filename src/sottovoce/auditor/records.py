@@ -74,9 +74,22 @@ def search(parts: Sequence[Part], noise: Noise, size: float, counts: Iterable[in
     for count in tried:
         found = fitted(parts, noise, count, size, STARTS // len(tried))
         if found is not None and found.width < SHARP:
-            size_of = np.linalg.norm(found.V, axis=2)
-            return found._replace(V=found.V[:, size_of.min(0) > SHARP * size_of.max()])
+            return found._replace(V=_without_zeros(found.V))
     return None
+
+
+def _without_zeros(V: Array) -> Array:
+    """Each part's largest records first, and no more places than the part with the most records needs."""
+    size = np.linalg.norm(V, axis=2)
+    V = np.take_along_axis(V, np.argsort(-size, axis=1)[..., None], axis=1)
+    return V[:, np.sort(size, axis=1)[:, ::-1].max(0) > SHARP * size.max()]
+
+
+def there(V: Array) -> Array:
+    """The records of (..., records, d) that are not zero, one after the other."""
+    V = V.reshape(-1, V.shape[-1])
+    size = np.linalg.norm(V, axis=1)
+    return V[size > SHARP * size.max(initial=0.0)]
 
 
 def fitted(parts: Sequence[Part], noise: Noise, count: int, size: float, starts: int) -> Fit | None:

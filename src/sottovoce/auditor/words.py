@@ -67,7 +67,7 @@ def sentence(v: Verdict, labels: Sequence[Any] = ()) -> str:
     it = NOUN.get(v.asset, f"the {v.asset} of {{node}}").format(node=node_name(v.node, labels))
     if labels and (nodes := v.evidence.get("nodes")):
         told = told.replace(f"the nodes {', '.join(map(str, nodes))}", f"the nodes {', '.join(str(labels[i]) for i in nodes)}")
-    if v.asset == "record" and told and not told.startswith("up to"):
+    if v.asset == "record" and v.verdict.startswith("READ") and told and not told.startswith("up to"):
         return f"reads {told}"
     if v.verdict == "READ UP TO" and told.startswith("the sum over "):
         if v.asset == "group-sum":

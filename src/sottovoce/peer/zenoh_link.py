@@ -9,6 +9,7 @@ No frame passes before both ends have shown the same signed roster (see greeting
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import queue
@@ -68,6 +69,7 @@ class ZenohLink:
         except zenoh.ZError as error:
             where = f"listen on {self.wires.listen}" if self.wires.listen else "open a session"
             raise RunError(f"{self.wires.me} cannot {where}: is the port in use, and the address mine? ({error})") from None
+        atexit.register(self.close)  # a program that ends in the middle of a run: later, Zenoh would wait for Python's lock in vain
         self._keys = {self._numbers[r]: wiring.key("edge", self.wires.me, r) for r in self.wires.outs}
         how = {
             "consolidation": zenoh.ConsolidationMode.NONE, "timeout": PATIENCE, "express": True,
@@ -90,7 +92,10 @@ class ZenohLink:
 
     def close(self) -> None:
         """End; what stands is let go of."""
+        if self._closed.is_set():
+            return
         self._closed.set()
+        atexit.unregister(self.close)
         for waiting in list(self._queues.values()):
             waiting.put(None)
         for query in list(self._standing.values()):

@@ -96,7 +96,7 @@ register(
         uses="gradients along the way (or their increments) of one node, or opened sums of them; the public penalty",
         idea="A logistic cost of few records has few unknown numbers, and a path tells many. Levenberg-Marquardt fits them all;\n"
         "the fit counts where it explains everything to rounding and nothing stays open.",
-        metric="relative error of all records, in any order; of a group, whose they are stays open",
+        metric="relative error of the record that is furthest off, in any order; of a group, whose they are stays open",
         run=run,
         control=control,
         serves=fits,

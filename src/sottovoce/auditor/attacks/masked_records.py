@@ -18,7 +18,7 @@ from ...view import View
 from ..attack import Attack, Estimate, register
 from ..masked import Law, law_of
 from ..reading import enclosed, heard
-from ..records import Noise, Part, fits, holding, penalty, record_size, refitted, search, thinned
+from ..records import Noise, Part, fits, holding, penalty, record_size, refitted, search, there, thinned
 from .tail_secants import along
 
 Array = np.ndarray
@@ -42,8 +42,8 @@ def run(view: View, victim: int) -> list[Estimate]:
     if memo[group] is None or memo[group][1] is None or victim not in memo[group][0]:
         return []
     nodes, (V, sure) = memo[group]
-    together = Estimate(nodes, "record", V.reshape(-1, V.shape[-1]))
-    return [together, *([Estimate((victim,), "record", V[nodes.index(victim)])] if sure and len(nodes) > 1 else [])]
+    together = Estimate(nodes, "record", there(V))
+    return [together, *([Estimate((victim,), "record", there(V[nodes.index(victim)]))] if sure and len(nodes) > 1 else [])]
 
 
 def _told(
@@ -125,7 +125,7 @@ register(
         uses="gradients along the way of honest nodes; the law of masks, their frequencies, the penalty, which are public",
         idea="What is heard is the gradients of the records plus a Gaussian vector of known covariance: fit the records to it\n"
         "in units of that noise, which is next to nothing in many directions. The owner by likelihood.",
-        metric="relative error of all records of both; of one node's, where the owner is told",
+        metric="relative error of the record that is furthest off, of both; of one node's, where the owner is told",
         run=run,
         control=control,
         serves=lambda header: fits(header) and any("kind=matern" in text for text in header["mechanisms"]),

@@ -21,11 +21,12 @@ def run(view: View, victim: int) -> list[Estimate]:
 
 
 def features(view: View, curvature: Estimate) -> list[Estimate]:
-    """The features, up to sign, where the curvature has rank one (in one dimension it always has); of a low rank, up to a turn."""
+    """The features, up to sign, where the curvature has rank one; of a low rank, up to a turn. A full rank, as one dimension always
+    has, says nothing of single records."""
     values, vectors = np.linalg.eigh(curvature.value)
     top, d = values[-1], len(values)
     rank = int(np.sum(np.abs(values) > NOTHING * abs(top)))
-    if top <= 0 or view.header.get("costs") != "quadratic" or (rank == d > 1) or values[-rank] < 0:
+    if top <= 0 or view.header.get("costs") != "quadratic" or rank == d or values[-rank] < 0:
         return []
     if rank == 1 and len(curvature.nodes) == 1:
         return [Estimate(curvature.nodes, "record", np.sqrt(top) * vectors[:, -1], up_to="sign")]
