@@ -305,7 +305,7 @@ def test_who_is_taken_to_know_the_weights():
         "weights are known to all", "who can send to whom, the method, its parameters and laws, and the weights",
     ]  # fmt: skip
     secret = audit(controls.PAPER, [{1}], mechanisms="secret-late-weights", iterations=6)
-    assert about(secret) == ["weights and stepsizes from iteration 1 on are known to their owners only"]
+    assert about(secret) == ["stepsizes are known to all, weights from iteration 1 on are known to their owners only"]
     assert not any("x*" in line for line in audit("push-sum").public)
     assert not any(v.evidence.get("theorem") for v in audit("dgd").verdicts)  # the paper's theorems speak of another method
 

@@ -17,7 +17,7 @@ from sottovoce.auditor.masked import law_of, one_run, quadratics
 from sottovoce.auditor.reading import enclosed, heard
 from sottovoce.auditor.records import MOST, Noise, Part, penalty, refitted, slopes, values
 from sottovoce.auditor.verdict import Verdict
-from sottovoce.auditor.words import sentence
+from sottovoce.auditor.words import headline, sentence
 from sottovoce.protection import laplacian, nearest
 from sottovoce.view import truth_of, view_of
 
@@ -122,6 +122,8 @@ def test_few_records_are_read_up_to_whose_they_are_and_the_report_names_the_reme
     assert whole.verdict != "READ"
     if name == "logistic":  # a world with another curvature has other records
         assert whole.verdict != "WITNESSED"
+    if not any(v.verdict == "READ" for v in report.verdicts):
+        assert "Records of node 0 are read, see below" in headline(report)
     advice = " ".join(line for line in report.advice if line.startswith("record of "))
     assert "noise on the sum" in advice
     assert "calibrated-noise" in advice
@@ -161,6 +163,25 @@ def test_where_nobody_knows_the_truth_records_are_held_against_later_increments(
     wrong = Estimate((I,), "record", records(problem, [2]), up_to="label")
     right = replace(wrong, value=-records(problem, [I]))
     assert error_ahead(right, *parted(view)) < 1e-6 < 0.1 < error_ahead(wrong, *parted(view))
+
+
+@pytest.mark.parametrize("method", ["private-newton", "private-least-squares", "private-sum"])
+def test_what_is_opened_needs_no_truth(method):
+    """Of a real run: sums are read as they are told, and few records by a fit that leaves nothing open."""
+    values = sv.problems.average(np.arange(10.0).reshape(5, 2))
+    problem = {"private-newton": controls.few_records(2, 3), "private-least-squares": linear(2)}.get(method, values)
+    known = sv.run(method, problem, GRAPH, record=True).transcript
+    kept = replace(known, costs=None, own=own(problem))
+    for who in (REST, (1, *REST)):
+        with_truth, without = ({v.asset: v.verdict for v in sv.audit_transcript(t, curious=[set(who)], victims=[I]).verdicts}
+                               for t in (known, kept))  # fmt: skip
+        told = {asset for asset, word in with_truth.items() if word.startswith("READ")}
+        assert told
+        assert {asset: without[asset] for asset in told} == {asset: with_truth[asset] for asset in told}
+    noisy = sv.mechanism("calibrated-noise", sensitivity=3.0, epsilon=1.0, honest=2, sums=6)
+    blurred = sv.run(method, problem, GRAPH, record=True, mechanisms=noisy).transcript
+    report = sv.audit_transcript(replace(blurred, costs=None, own=own(problem)), curious=[set(REST)], victims=[I])
+    assert not {v.verdict for v in report.verdicts} & {"READ", "READ UP TO"}
 
 
 def own(problem):

@@ -58,7 +58,8 @@ def show(console: Console, found: PrivacyComparison, comparing: Comparing) -> No
     worst = "The worst that one neighbour reads, or everybody together but one honest neighbour:"
     console.print(f"Of node {comparing.victim}. {worst}", markup=False)
     shown = found.shown()
-    read = columns("", *(asset.replace("-", " ") for asset in shown))
+    everything = range(len(shown) + 1)  # words may go over two lines where the terminal is narrow, and the first stays readable
+    read = columns("", *(asset.replace("-", " ") for asset in shown), wraps=everything, first=22)
     for row in found.rows:
         read.add_row(row.name, *(_word(row.worst(asset)) for asset in shown))
     console.print(read)

@@ -153,15 +153,18 @@ def _entry(console: Console, name: str, text: str, parameters: Facts) -> None:
         console.print(table)
 
 
-def ruled_table(*columns: str, wraps: Sequence[int] = (0,)) -> Table:
-    """A quiet table; > aligns a column to the right, and only those in `wraps` may go over more than one line."""
+def ruled_table(*columns: str, wraps: Sequence[int] = (0,), first: int | None = None) -> Table:
+    """A quiet table; > aligns a column to the right, only those in `wraps` take more than one line; `first`: its least width."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for i, name in enumerate(columns):
         side = "right" if name.startswith(">") else "left"
-        table.add_column(name.removeprefix(">"), justify=side, no_wrap=i not in wraps, overflow="fold", vertical="top")
+        width = first if i == 0 else None
+        table.add_column(
+            name.removeprefix(">"), justify=side, no_wrap=i not in wraps, overflow="fold", vertical="top", min_width=width,
+        )  # fmt: skip
     return table
 
 

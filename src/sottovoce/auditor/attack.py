@@ -47,6 +47,7 @@ class Estimate:
     value: Array
     at: Array | None = None
     up_to: str | None = None  # None, "scale", "sign", "label" or "turn"
+    within: float | None = None  # relative error by the attack's own account, where nothing has to be held against it: an identity
     guess: Array | None = None  # what would be guessed without this attack; only what is gained over it counts
 
 

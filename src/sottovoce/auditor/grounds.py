@@ -9,7 +9,6 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..graph import Graph
-from ..problems.losses import Loss
 from ..registry import algorithms
 from ..transcript import Transcript
 from ..version import __version__
@@ -17,13 +16,14 @@ from ..view import Truth
 from .attack import attacks
 from .attacks.masked_records import HOLDING
 from .judge import WHOLE
-from .records import MOST
+from .records import MOST, fits
 
 WEIGHTS = ("R", "A", "C", "B", "W")
 TOLD = {"low": float, "high": float, "integer": bool}  # what side information may say of every node's values
 CURIOUS = "the curious follow the protocol and keep everything they see (honest but curious); they do not deviate from it"
 KNOWN = "each coalition knows its own costs, states and draws, the messages on its edges, the graph, the method and its laws"
 OPEN = "known to all"
+EXPECTED = "expect the records to be read"
 PARTS = f"a coalition of more than {WHOLE} is asked through each member and all together, not through every part of it"
 DEPLOYED = "a deployed run was audited: its draws came from the operating system"
 REHEARSED = "a rehearsal was audited: its draws come from a simulation seed, which a deployment does not have"
@@ -32,7 +32,10 @@ NEIGHBOURS = (
     "that; with honest nodes left beside it, they learn the sum over those"
 )
 SCORED = "estimates are scored against the truth"
-FORETOLD = "there is no truth to score against: READ means that later messages, held back from the attack, were foretold"
+FORETOLD = (
+    "there is no truth to score against: READ means that later messages, held back from the attack, were foretold, that a sum was "
+    "opened, or that a fit of records explains all that was told and leaves nothing open; a rehearsal can show more"
+)
 
 
 def checked(told: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -103,7 +106,8 @@ def _weights(transcript: Transcript) -> list[str]:
     """Who is taken to know weights and stepsizes, for a method that has them."""
     K, known = transcript.header["settled"], _late_weights(transcript)
     if tracks(transcript):
-        return [f"weights and stepsizes from iteration {K} on are {known}{', as the paper assumes' * (known == OPEN)}"]
+        what = "weights and stepsizes" if known == OPEN else "stepsizes are known to all, weights"
+        return [f"{what} from iteration {K} on are {known}{', as the paper assumes' * (known == OPEN)}"]
     if not {name for name, _ in transcript.draws} & set(WEIGHTS):
         return []
     return [f"weights{f' from iteration {K} on' * (K > 0)} are {known}"]
@@ -148,13 +152,13 @@ def public(transcript: Transcript) -> list[str]:
 def _counted(transcript: Transcript) -> list[str]:
     """Where more numbers are opened than all records hold, the records follow from them."""
     costs, last = transcript.costs, transcript.states.get(transcript.iterations - 1, {})
-    if costs is None or not isinstance(costs.family, Loss) or not transcript.header.get("opens") or "sums" not in last:
+    if not fits(transcript.header) or not transcript.header.get("opens") or "sums" not in last:
         return []
     told = transcript.iterations * last["sums"].shape[1]
+    if costs is None:
+        return [f"{told} numbers: where the records of the honest nodes hold fewer in all, expect them to be read"]
     held = int(costs.data[2].sum()) * costs.d
-    if told < held:
-        return []
-    return [f"{told} numbers, and all records hold {held}: expect the records to be read, even where no attack here read them"]
+    return [f"{told} numbers, and all records hold {held}: {EXPECTED}, even where no attack here read them"] * (told >= held)
 
 
 def _result(transcript: Transcript) -> list[str]:

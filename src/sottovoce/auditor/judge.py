@@ -86,13 +86,14 @@ class Judge:
         return error_of(replace(estimate, value=estimate.guess), self.truth)
 
     def _scored(self, view: View, victim: int, attack: Attack) -> Iterator[tuple[Estimate, float]]:
-        """Estimates with their errors: against the truth, or, where there is none, against messages that were held back."""
+        """Estimates with their errors: against the truth, or, where there is none, by their own account or messages held back."""
         if self.truth is not None:
             yield from ((e, error_of(e, self.truth)) for e in attack.run(view, victim))
             return
+        yield from ((e, e.within) for e in attack.run(view, victim) if e.within is not None)
         parts = self._parted(view)
         if parts is not None:
-            yield from ((e, error_ahead(e, *parts)) for e in attack.run(parts[0], victim))
+            yield from ((e, error_ahead(e, *parts)) for e in attack.run(parts[0], victim) if e.within is None)
 
     @staticmethod
     def _parted(view: View) -> tuple[View, View] | None:

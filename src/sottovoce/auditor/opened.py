@@ -7,7 +7,8 @@ listens on all links knows no mask, and adds up all of the words.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,11 @@ def opened(view: View, victim: int) -> list[Opened]:
         if sums is not None:
             found.append(Opened(group, _point(view, k), sums))
     return found
+
+
+def noisy(header: Mapping[str, Any]) -> bool:
+    """Whether somebody adds noise to what is opened or sent."""
+    return any("noise" in text for text in header.get("mechanisms", ()))
 
 
 def _point(view: View, k: int) -> Array | None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..view import View
 from .attacks.tail_secants import curvature
+from .opened import noisy
 
 Array = np.ndarray
 FLOORS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 0.0)  # of the largest number, added to the noise: coarse features first
@@ -176,7 +177,7 @@ def _flat(part: Part, g: Array, H: Array | None) -> Array:
 
 def fits(header: Mapping[str, Any]) -> bool:
     """Whether records are looked for: logistic costs, whose gradients nobody adds noise to."""
-    return header.get("costs") == "logistic" and not any("noise" in text for text in header["mechanisms"])
+    return header.get("costs") == "logistic" and not noisy(header)
 
 
 def penalty(view: View) -> Array | None:

@@ -110,7 +110,7 @@ def findings(report: Outcome) -> list[Finding]:
     for (node, asset), mine in worst_cases(report.verdicts).items():
         by = least(v.adversary for v in mine)
         groups.setdefault((mine[0].verdict, asset), {}).setdefault(by, []).append(node)
-    order = sorted(groups, key=lambda key: (PROTECTION[key[0]], rank(key[1])))
+    order = sorted(groups, key=lambda key: (PROTECTION[key[0]], key[1] != "record", rank(key[1])))
     return [Finding(*key, tuple(sorted((tuple(sorted(nodes)), by) for by, nodes in groups[key].items()))) for key in order]
 
 
@@ -171,10 +171,12 @@ def _looking(report: Outcome) -> str:
 
 def _outright(report: Outcome, nodes: Sequence[int]) -> str:
     read = sorted({v.node for v in report.verdicts if v.verdict == "READ"})
+    single = sorted({v.node for v in report.verdicts if (v.asset, v.verdict) == ("record", "READ UP TO")} - set(read))
+    records = f" Records of {node_names(single, labels_of(report))} are read, see below." if single else ""
     if not read:
-        return " Nothing was read outright; what is left undecided is not protected by that."
+        return " Nothing was read outright; what is left undecided is not protected by that." + records
     whom = f"each of the {len(nodes)} nodes" if len(read) == len(nodes) > 1 else node_names(read, labels_of(report))
-    return f" Of {whom} something is read outright."
+    return f" Of {whom} something is read outright." + records
 
 
 def assets(report: Outcome) -> list[str]:

@@ -34,7 +34,7 @@ def run(view: View, victim: int) -> list[Estimate]:
     found = memo[nodes]
     if found is None:
         return []
-    return [Estimate(nodes, "record", found.V[0], up_to=None if part.anchored else "label")]
+    return [Estimate(nodes, "record", found.V[0], up_to=None if part.anchored else "label", within=found.width)]
 
 
 def _opened(view: View, victim: int, public: Array) -> tuple[tuple[int, ...], Part, Noise] | None:

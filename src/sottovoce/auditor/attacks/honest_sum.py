@@ -6,17 +6,19 @@ sum hides is who among the honest contributed what.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...view import View
 from ..attack import Attack, Estimate, register
-from ..opened import Opened, opened
+from ..opened import Opened, noisy, opened
 from .record_features import features
 from .tail_secants import curvature as secants
 
 Array = np.ndarray
+ROUNDED = 1e-12  # a sum of fixed point numbers is as exact as the numbers are
 
 
 def run(view: View, victim: int) -> list[Estimate]:
@@ -25,16 +27,24 @@ def run(view: View, victim: int) -> list[Estimate]:
     d = int(view.header["coordinates"])
     if not found:
         return []
+    told = None if noisy(view.header) else ROUNDED
     if found[0].at is None:  # values that are averaged: the cost is |x - v|^2 / 2, its gradient at the origin -v
         nodes = found[0].nodes
         if len(found[0].sums) != d:
             return []
         values = [Estimate(nodes, "value", found[0].sums)] if view.header.get("values") else []
-        return gradients(nodes, -found[0].sums[None, :d], np.zeros((1, d))) + values
+        return _certain(gradients(nodes, -found[0].sums[None, :d], np.zeros((1, d))) + values, told)
     there = [o for o in found if o.at is not None]
     nodes, g, x = there[0].nodes, np.array([o.sums[-d:] for o in there]), np.array([o.at for o in there])
-    bends = curvature(there[-1], d) if len(there[-1].sums) > d else bent(nodes, g, x)
-    return gradients(nodes, g, x) + bends + [record for e in bends for record in features(view, e)]
+    opened_too = len(there[-1].sums) > d
+    bends = curvature(there[-1], d) if opened_too else bent(nodes, g, x)
+    bends += [record for e in bends for record in features(view, e)]
+    return _certain(gradients(nodes, g, x), told) + _certain(bends, told if opened_too else None)
+
+
+def _certain(estimates: list[Estimate], within: float | None) -> list[Estimate]:
+    """What is opened less what the coalition put in is the sum, whoever knows the truth; not where noise was added."""
+    return [replace(e, within=within) for e in estimates]
 
 
 def gradients(nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
