@@ -197,6 +197,8 @@ def test_another_world_is_replayed_behind_masks(kind):
     for asset in ("offset", "curvature", "along-the-way"):
         assert report.of(I, asset, (1,))[0].verdict == report.of(I, asset, "wire")[0].verdict == "WITNESSED"
     assert "the rest" in page(report)
+    chance = norm.cdf(found[CURIOUS]["mu"] / 2)
+    assert f"guesses which of the two it is with chance {chance:.0%} at best" in page(report)
 
 
 def _ratio_of_worlds(transcript, neighbour, H, g):

@@ -279,6 +279,8 @@ def test_a_view_is_of_those_who_kept_something(ab):
     assert {(v.adversary, v.node) for v in report.verdicts} == {((1, 3), node) for node in (0, 2, 4)}
     assert report.facts["kind"] == "deployment"
     assert any("what b, d kept of the run is all there is" in line for line in report.assumptions)
+    everybody = sv.audit_transcript(sv.pooled(*ab))  # together they have nobody left to look at
+    assert {(v.adversary, v.node) for v in everybody.verdicts} == {((i,), j) for i in range(5) for j in range(5) if i != j}
 
 
 def test_a_part_goes_to_a_file_and_back(ab, tmp_path):

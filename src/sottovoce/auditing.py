@@ -88,7 +88,8 @@ def audit_transcript(
 ) -> Report:  # fmt: skip
     """The same for a recorded run. Where nobody knows the truth, READ means that held-back messages were foretold.
 
-    Of a deployed run there are the parts that some nodes kept (`pooled`): unless `curious` says otherwise, these look together.
+    Of a deployed run there are the parts that some nodes kept (`pooled`): unless `curious` says otherwise, these look together;
+    where all parts are here, each node alone.
     """
     graph, told = transcript.graph, checked(side_information)
     truth = truth_of(transcript) if truth is None else truth
@@ -113,9 +114,9 @@ def audit_transcript(
 
 
 def _keepers(transcript: Transcript, curious: Any, at_most: int | None) -> Any:
-    """Who looks: unless it is said, of a deployed run those whose parts are here, together."""
-    unsaid = curious is None and at_most is None
-    return [set(transcript.nodes)] if unsaid and transcript.nodes is not None else curious
+    """Who looks: unless it is said, of a deployed run those whose parts are here, together, if somebody is left to look at."""
+    some = transcript.nodes is not None and len(transcript.nodes) < transcript.graph.n
+    return [set(transcript.nodes or ())] if some and curious is None and at_most is None else curious
 
 
 def asked(

@@ -33,6 +33,7 @@ MUS = (4.0, 2.0, 1.0, 0.5)  # of the curve
 USUAL, SHORT = 5000, 400  # iterations at most; of what would not get there in any case
 MARGIN, ADDED = 1.05, 20  # of iterations that are foretold
 FALLING = 0.5  # of the smallest error in the first half: one that is smaller in the end goes on falling
+LONGER = (1.5, 2.5)  # times what the rate at the optimum foretells: the way there may be slower
 TRIES = 3  # at a number of iterations that its own masks agree with
 SPEED = 4e7  # values of features in a second, on a laptop
 WORK = 15 * SPEED  # in a run; one that needs more is played where it is asked for
@@ -120,7 +121,7 @@ class Stage:
         return Row(
             stack.name, stack.method, tuple(map(repr, applied(played.settings["mechanisms"]))), float(np.median(result.final)),
             *counted(result, s.graph), played.microseconds, tuple(judged(short.transcript, s)), *self._budget(stack, played, short),
-            note=played.note or falling(result),
+            note=("" if played.note == STOPPED and reached(result) is None else played.note) or falling(result),
         )  # fmt: skip
 
     @property
@@ -135,12 +136,21 @@ class Stage:
         point = {"consensus": mixings, "mu": mu, "iterations": None, "rounds": None, "rate": None, "needs": plan.needed}
         if plan.needed is not None:
             return point
-        result = self._play(stack, plan).result
+        result = self._reaching(stack, self.near).result
         at, rounds, _ = counted(result, self.scene.graph, self.near)
         return {**point, "iterations": at, "rounds": rounds, "rate": float(result.rate())}
 
     def played(self, stack: Stack) -> Played:
-        return self._play(stack, self._planned(stack, FAR))
+        return self._reaching(stack, FAR)
+
+    def _reaching(self, stack: Stack, far: float) -> Played:
+        """Played until the error is so small; where foretold iterations were too few, anew with more."""
+        played = self._play(stack, self._planned(stack, far))
+        for longer in LONGER:
+            if played.note != STOPPED or reached(played.result, far) is not None:
+                break
+            played = self._play(stack, self._planned(stack, far, longer))
+        return played
 
     def _play(self, stack: Stack, plan: Plan) -> Played:
         key = _named(stack.method, plan.settings, plan.iterations)
@@ -165,10 +175,10 @@ class Stage:
             self._mu[key] = self.sizes.mu(masks, short)
         return self._mu[key]
 
-    def _planned(self, stack: Stack, far: float) -> Plan:
+    def _planned(self, stack: Stack, far: float, longer: float = 1.0) -> Plan:
         most = self.scene.most if stack.iterations is None else min(self.scene.most, stack.iterations)
         if stack.masks is not None and self.sizes.kind == "matern":
-            return self._counted_out(stack, most, far)
+            return self._counted_out(stack, most, far, longer)
         return Plan(self._settings(stack, most), most)
 
     def _settings(self, stack: Stack, iterations: int) -> dict[str, Any]:
@@ -177,17 +187,17 @@ class Stage:
         settings = {"mechanisms": stack.dressed(masks), "seed": self.scene.seed, **stack.options}
         return {**settings, "stepsize": self._advised(stack.method, settings)[0]}
 
-    def _counted_out(self, stack: Stack, most: int, far: float) -> Plan:
+    def _counted_out(self, stack: Stack, most: int, far: float, longer: float) -> Plan:
         """Masks of features are as many as iterations ask for, so these are foretold, from the rate that the adviser finds."""
         kept = tuple(one for one in stack.mechanisms if one is not stack.masks)
         plain = {"mechanisms": kept, "seed": self.scene.seed, **stack.options}
-        needed, plan = foretold(self._advised(stack.method, plain)[1], far), Plan(plain, 0)
+        needed, plan = foretold(self._advised(stack.method, plain)[1], far, longer), Plan(plain, 0)
         for _ in range(TRIES):
             iterations = min(needed, most)
             if self._too_long(needed, iterations):
                 return self._short(stack, min(SHORT, most), needed, far)
             plan = Plan(self._settings(stack, iterations), iterations)
-            needed = foretold(self._advised(stack.method, plan.settings)[1], far)
+            needed = foretold(self._advised(stack.method, plan.settings)[1], far, longer)
             if needed <= iterations:
                 return plan._replace(iterations=needed, note=STOPPED)
             if iterations == most:
@@ -249,11 +259,11 @@ def _long(work: float) -> str:
     return f"some {seconds:.0f} s"
 
 
-def foretold(rate: float | None, far: float) -> int:
+def foretold(rate: float | None, far: float, longer: float = 1.0) -> int:
     """How many iterations a rate asks for, and some more."""
     if rate is None or not 0 < rate < 1:
         return SHORT
-    return math.ceil(MARGIN * math.log(far) / math.log(rate)) + ADDED
+    return math.ceil(longer * MARGIN * math.log(far) / math.log(rate)) + ADDED
 
 
 def reached(result: Result, far: float = FAR) -> int | None:

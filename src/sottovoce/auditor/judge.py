@@ -107,9 +107,9 @@ class Judge:
             return strongest(readings[victim, asset])
         told, view = beside.get((victim, asset), {}), self.view_of(adversary)
         opens, bent = bool(view.header.get("opens")), hidden(view.header)
+        known = asset in BENT and (victim, "record") in readings and view.header.get("costs") == "logistic"  # a world has others
         if (opens and asset in (AFFINE, SHARED)) or (bent and asset in BENT):  # the paper's theorems speak of other methods
-            read = bent and (victim, "record") in readings and view.header.get("costs") != "quadratic"  # it has other records
-            evidence = None if read else self.witness(victim, () if isinstance(adversary, str) else adversary)
+            evidence = None if known else self.witness(victim, () if isinstance(adversary, str) else adversary)
             word = "NOT DECIDED" if evidence is None else "WITNESSED"
             return Verdict(victim, asset, adversary, word, {**told, **(evidence or {})})
         if asset != AFFINE or not tracking(view):
@@ -119,7 +119,7 @@ class Judge:
             text = {} if sealed else {"text": standing_wiretap(self.graph, victim).equation}
             return Verdict(victim, asset, adversary, "NOT DECIDED", {**told, **text})
         stands = standing(self.graph, victim, frozenset(adversary))
-        evidence = self.witness(victim, adversary) if stands.protected else None
+        evidence = self.witness(victim, adversary) if stands.protected and not known else None
         if evidence is not None:
             return Verdict(victim, asset, adversary, "WITNESSED", {**told, **evidence, "theorem": stands.theorem})
         return Verdict(victim, asset, adversary, "NOT DECIDED", {**told, "theorem": stands.theorem, "text": stands.equation})

@@ -3,10 +3,10 @@
     f_i' = f_i - h,    f_m' = f_m + h,    R' = R - h on an edge from i to m, or R + h on one from m to i;     h = f_i / 2
 
 (of a cost that is not quadratic, half of its quadratic model at the optimum). Least squares stay least squares: both costs keep
-their curvature above zero, however few records a node has. Every masked cost f^ is what it was, and whatever
-anybody sees is a function of these. The mask stays Gaussian: the two worlds are told apart with chance Phi(mu / 2), mu the size of
-h in units of a mask. A world that is told apart more often than not is no witness. Checked here on the recorded points: the
-gradients that were used are those of the other world.
+their curvature above zero, however few records a node has. Every masked cost f^ is what it was, and whatever anybody sees is a
+function of these. The mask stays Gaussian: the two worlds are told apart with chance Phi(mu / 2), mu the size of h in units of a
+mask; from TOLD_APART on it is no witness. Checked here on the recorded points: the gradients that were used are those of the other
+world.
 """
 
 from __future__ import annotations

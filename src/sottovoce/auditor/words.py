@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -202,4 +203,7 @@ def _witness(e: dict[str, Any], labels: Sequence[Any]) -> list[str]:
         parts.append(f"the views of the two worlds differ by {number(e['difference'])}")
     if e.get("log_likelihood_ratio") is not None:
         parts.append(f"log-likelihood ratio {number(e['log_likelihood_ratio'])}")
+    if "mu" in e:
+        chance = math.erfc(-e["mu"] / 8**0.5) / 2
+        parts.append(f"whoever knows the laws guesses which of the two it is with chance {chance:.0%} at best")
     return parts
