@@ -20,7 +20,7 @@ from .opened import noisy
 
 Array = np.ndarray
 FLOORS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 0.0)  # of the largest number, added to the noise: coarse features first
-STARTS, STEPS = 36, 120  # of all numbers of records together
+STARTS, LEAST, STEPS = 36, 8, 120  # for all numbers of records together, and for each
 EXPLAINED = 3.0  # misfit a number, in units of the noise, up to which a fit explains what was read
 SHARP = 1e-3  # how little of a record may stay open, of its size
 MOST, UNKNOWN = 8, 100  # records, and numbers, that are looked for at most
@@ -73,7 +73,7 @@ def search(parts: Sequence[Part], noise: Noise, size: float, counts: Iterable[in
     most = min(UNKNOWN, len(noise.spread) - d) // (d * len(parts))  # beyond, any number of records would do
     tried = [count for count in counts if count <= most]
     for count in tried:
-        found = fitted(parts, noise, count, size, STARTS // len(tried))
+        found = fitted(parts, noise, count, size, max(STARTS // len(tried), LEAST))
         if found is not None and found.width < SHARP:
             return found._replace(V=_without_zeros(found.V))
     return None
