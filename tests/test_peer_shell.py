@@ -1094,3 +1094,29 @@ def test_nothing_of_a_deployment_takes_a_seed():
 def test_no_command_of_a_deployment_takes_a_seed(capsys, command):
     assert main([command, "--help"]) == 0
     assert "--seed" not in capsys.readouterr().out
+
+
+def test_folders_bear_the_names_of_the_sites_whose_records_they_hold(tmp_path):
+    """Alphabetical numbers would send one hospital's records to another; names that cannot be folders stay numbers."""
+    table = tmp_path / "records.csv"
+    cases = (("south", "north", "east"), ["east", "north", "south"]), (("a b", "c", "d"), ["node-0", "node-1", "node-2"])
+    for names, folders in cases:
+        rows = [f"{10 * i + j},{j % 2},{name}" for i, name in enumerate(names) for j in range(4)]
+        table.write_text("\n".join(["age,ill,site", *rows]) + "\n")
+        place = tmp_path / folders[0]
+        spec = f"logistic:csv={table},target=ill,features=age,site=site"
+        federation(place, sv.graphs.ring(3), "private-newton", problem=spec, iterations=3)
+        assert sorted(path.name for path in place.iterdir() if (path / "node.toml").exists()) == folders
+    for i, name in enumerate(("south", "north", "east")):
+        held = np.loadtxt(tmp_path / "east" / name / "records.csv", delimiter=",", skiprows=1)
+        assert held[:, 0].tolist() == [10 * i + j for j in range(4)]
+
+
+def test_check_looks_at_the_key_of_the_store(tmp_path):
+    pytest.importorskip("zenoh")
+    federation(tmp_path / "two", sv.graphs.cycle(2), iterations=3)
+    key = tmp_path / "two" / "node-0" / "store.key"
+    said = lambda: {line.what: line.good for line in check(tmp_path / "two" / "node-0", patience=0.1)}["store key"]
+    assert said()
+    key.chmod(0o644)
+    assert said() is False

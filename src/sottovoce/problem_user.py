@@ -103,7 +103,9 @@ def check_cost(cost: Callable[..., Any], data: tuple, d: int) -> None:
             shape, dtype = getattr(out, "shape", None), getattr(out, "dtype", None)
             if shape != () or dtype is None or dtype.kind != "f":
                 what = type(out).__name__ if shape is None else f"an array of shape {shape} and type {dtype}"
-                raise ProblemError(f"cost(x, data_i) must return one real number; it returned {what}; sum it, perhaps")
+                raise ProblemError(
+                    f"cost(x, data_i) must return one real number; it returned {what}; sum it, perhaps (a gradient is gradient=)"
+                )
             try:
                 jaxpr = jax.make_jaxpr(jax.value_and_grad(cost))(x, node).jaxpr
             except Exception as error:

@@ -24,6 +24,7 @@ from .identity import Identity
 from .node_file import NodeFile
 from .reading import split
 from .roster import Roster
+from .store import read_key
 from .zenoh_link import ZenohLink
 
 SOON = 30  # days before its end when a certificate is worth a word
@@ -49,6 +50,7 @@ def check(file: str | Path, patience: float = PATIENCE) -> list[Line]:
     listed = roster and who and look("listed", node.load, lambda _: "this certificate and exchange key; the cost can be read")
     if not (node and federation and who and roster and listed):
         return lines
+    look("store key", lambda: read_key(node.key), lambda _: "only its owner can read it")
     lines.append(_clock(who))
     if node.recorded:
         says = f"on: what this node sees and draws will be in {node.transcript}, which holds secrets"

@@ -75,7 +75,7 @@ def found(folder: str | Path, plan: Plan) -> tuple[Federation, str | None]:
     if not folder.absolute().parent.is_dir():
         raise InputError(f"there is no folder {folder.absolute().parent}, where {folder.name} should go; make it first")
     _check_schedule(plan)
-    names = _names(plan.graphs[0])
+    names = _names(_called(plan))
     addresses = _addresses(names, plan)
     own, d = _shares(plan, len(names))
     stepsize, advice = _stepsize(plan, own, d)
@@ -113,6 +113,18 @@ def _check_schedule(plan: Plan) -> None:
         raise GraphError("diging-tv is for graphs that change: give its schedule, --graph once for each graph, or take diging")
     if several and method.graphs != "sequence":
         raise GraphError(f"{method.name} runs on one graph; a schedule of several is for diging-tv, ab-tv and push-diging")
+
+
+def _called(plan: Plan) -> Graph:
+    """The first graph, its nodes called as the problem's sites are where they have no names and these can be folders: records must
+    not go to a wrong one."""
+    from ..problems.catalogue import build
+    from ..simulate.checks import named
+
+    if plan.problem.partition(":")[0] == OWN_COST:
+        return plan.graphs[0]
+    graph = named(plan.graphs[0], build(plan.problem))
+    return graph if all(certificates.NAME.fullmatch(str(label)) for label in graph.labels) else plan.graphs[0]
 
 
 def _names(graph: Graph) -> list[str]:
