@@ -11,10 +11,10 @@ from sottovoce.auditor.attack import attacks, error_of
 from sottovoce.auditor.attacks.masked_posterior import posterior, spread
 from sottovoce.auditor.attacks.tail_secants import along
 from sottovoce.auditor.judge import Judge
-from sottovoce.auditor.mask_witness import mask_witness
 from sottovoce.auditor.masked import law_of, masked, one_run
 from sottovoce.auditor.page import page
 from sottovoce.auditor.reading import heard
+from sottovoce.auditor.search import Witnesses
 from sottovoce.masks import Features, Quadratics
 from sottovoce.protection import record_gradients
 from sottovoce.view import View, truth_of, view_of
@@ -177,7 +177,7 @@ def test_another_world_is_replayed_behind_masks(kind):
     problem = least if kind == "quadratic" else sv.problems.logistic(X, np.sign(Y), SITES)
     options = {"kind": kind, "amplitude": 30.0, "features": 1000} if kind == "matern" else {}
     result = world(problem, sv.mechanism("function-masks", scale=30.0, **options), runs=1, stepsize=1e-3)[2]
-    found = {who: mask_witness(result.transcript, I, who) for who in ((1,), CURIOUS, (1, 2, 4))}
+    found = {who: Witnesses(result.transcript).evidence(I, who) for who in ((1,), CURIOUS, (1, 2, 4))}
     assert found[1, 2, 4] is None  # every neighbour is curious
     assert {found[1,]["neighbour"], found[CURIOUS]["neighbour"]} == {4, M}
     for evidence in (found[1,], found[CURIOUS]):
@@ -192,10 +192,10 @@ def test_another_world_is_replayed_behind_masks(kind):
             assert evidence["mu"] == pytest.approx(_size_of_half(problem, result.transcript, evidence["neighbour"]), rel=0.02)
     tiny = {**options, "scale": 0.1} | ({"amplitude": 0.1} if kind == "matern" else {})
     small = world(problem, sv.mechanism("function-masks", **tiny), runs=1, stepsize=1e-3)[2]
-    assert mask_witness(small.transcript, I, CURIOUS) is None
+    assert Witnesses(small.transcript).evidence(I, CURIOUS) is None
     states = {k: {**result.transcript.states[k]} for k in result.transcript.states}
     states[3]["g"] = states[3]["g"] * (1 + 1e-6)
-    assert mask_witness(replace(result.transcript, states=states), I, CURIOUS) is None  # a gradient that is no masked one
+    assert Witnesses(replace(result.transcript, states=states)).evidence(I, CURIOUS) is None  # a gradient that is no masked one
     report = sv.audit_transcript(result.transcript, curious=[{1}, set(CURIOUS)], victims=[I], wiretap=True)
     for asset in ("offset", "curvature", "along-the-way"):
         assert report.of(I, asset, (1,))[0].verdict == report.of(I, asset, "wire")[0].verdict == "WITNESSED"

@@ -402,15 +402,15 @@ def test_a_single_record_behind_a_lone_honest_node_is_read_up_to_its_sign():
 
 
 def test_a_record_that_is_not_the_replay_gets_no_other_world():
-    from sottovoce.auditor.sum_witness import sum_witness
+    from sottovoce.auditor.search import Witnesses
 
     t = sv.run("private-sum", sv.problems.average(VALUES), B, record=True).transcript
-    assert sum_witness(t, 0, {1}, np.ones(3))["difference"] == 0
+    assert Witnesses(t).evidence(0, {1})["difference"] == 0
     sent = {key: np.array(m) for key, m in t.sent.items()}
     sent[0, 0][0, 1, 0] += np.uint64(1)
     t.sent = sent
-    assert sum_witness(t, 0, {1}, np.ones(3)) is None
-    assert sum_witness(t, 0, {*B.in_neighbours(0), *B.out_neighbours(0)}, np.ones(3)) is None
+    assert Witnesses(t).evidence(0, {1}) is None
+    assert Witnesses(t).evidence(0, {*B.in_neighbours(0), *B.out_neighbours(0)}) is None
 
 
 # noise -----------------------------------------------------------------------------------------------------------------

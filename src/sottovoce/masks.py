@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -94,6 +95,13 @@ class Features:
         frequency = parts[:, :, : self.d] / xp.abs(parts[:, :, self.d :])
         square = xp.sum(frequency**2, axis=2)
         return Waves(frequency / self.length, np.pi * uniform, xp.exp(self._log_ratio(xp, square) / 2))
+
+    def waves_among(self, draws: Mapping[tuple[str, int], Any]) -> Waves | None:
+        """Those of the first run, from what all know of its draws; None where other masks were drawn."""
+        common = {d.value.shape[1]: d.value[..., :1] for (_, k), d in draws.items() if k == -1 and d.known == "all"}
+        if not {self.numbers, self.count} <= set(common):
+            return None
+        return self.waves(np, common[self.numbers], common[self.count])
 
     @property
     def numbers(self) -> int:

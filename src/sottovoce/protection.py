@@ -27,13 +27,11 @@ from .problem import Problem
 from .problems.losses import Loss
 from .registry import Applied, mechanism
 from .sequence import as_graph
-from .smallest_change import different, norms
+from .smallest_change import by_svd, different, norms, thinned
 
 Array = np.ndarray
 TRIED = 400  # records tried within a bound
-POINTS = 48  # of a node's visited points that count: the first half of them one by one, then ever fewer
 LARGE, BLOCK = 10_000_000, 4096  # coefficients times gradients up to which all are held at once; beyond, so many coefficients
-CUT = 1e-13  # singular values below this share of the largest are rounding
 
 
 class Guarded(NamedTuple):
@@ -228,19 +226,16 @@ def _matern(options: Any, sizes: _Sizes, result: Any, i: int, m: int) -> Array:
     if result is None or result.transcript is None or result.trajectory is None:
         raise ParameterError("kind='matern' hides at the points where the run goes: give result=, a rehearsal with record=True")
     d = sizes.problem.d
-    points = np.concatenate([_thinned(result.trajectory[:, 0, j]) for j in (i, m)])
-    features = Features(d, options.amplitude, options.length, options.features)
-    waves = features.waves(np, *_public(result.transcript, features))
-    plain = Quadratics(d, options.scale, options.tilt)
-    if points.size * features.count > LARGE:
-        points = different(points)
-        change = record_gradients(sizes.problem, sizes.X, sizes.y, points).reshape(len(sizes.X), -1).T
-        return norms(lambda: _blocks(features, waves, plain, points), change)
-    masks = np.hstack([features.gradients_of(waves, points), plain.gradients_of(points)])
-    left, size, _ = np.linalg.svd(masks, full_matrices=False)
-    kept = size > CUT * size[0]
+    paths = [result.trajectory[:, 0, j] for j in (i, m)]
+    points = different(np.concatenate([path[thinned(len(path))] for path in paths]))
+    features, plain = Features(d, options.amplitude, options.length, options.features), Quadratics(d, options.scale, options.tilt)
+    waves = features.waves_among(result.transcript.draws)
+    if waves is None:
+        raise ParameterError("the rehearsal was played with other masks; run it with the very same mechanism")
     change = record_gradients(sizes.problem, sizes.X, sizes.y, points).reshape(len(sizes.X), -1).T
-    return np.linalg.norm((left[:, kept].T @ change) / size[kept, None], axis=0)
+    if points.size * features.count > LARGE:
+        return norms(lambda: _blocks(features, waves, plain, points), change)
+    return by_svd(np.hstack([features.gradients_of(waves, points), plain.gradients_of(points)]), change)
 
 
 def _blocks(features: Features, waves: Waves, square: Quadratics, points: Array) -> Iterator[Array]:
@@ -258,22 +253,3 @@ def record_gradients(problem: Problem, X: Array, y: Array, points: Array) -> Arr
     alone = (X[:, None], y[:, None], np.ones((m, 1)), np.zeros((m, d)), *(part[:1].repeat(m, 0) for part in problem.data[4:]))
     x = np.broadcast_to(points.T[None], (m, d, len(points)))
     return problem.family.gradient(np, alone, x).transpose(0, 2, 1)
-
-
-def _thinned(path: Array) -> Array:
-    """Of a path, the first points one by one and then ever fewer: late ones lie on top of each other."""
-    if len(path) <= POINTS:
-        return path
-    first = POINTS // 2
-    late = np.geomspace(first, len(path) - 1, POINTS - first)
-    return path[np.unique(np.append(np.arange(first), late.astype(int)))]
-
-
-def _public(transcript: Any, features: Features) -> tuple[Array, Array]:
-    """The normals and uniforms that the frequencies and phases were made of, of the first run."""
-    common = [d.value[..., :1] for (_, k), d in transcript.draws.items() if k == -1 and d.known == "all"]
-    sizes = (features.numbers, features.count)
-    found = [next((v for v in common if v.shape[1] == size), None) for size in sizes]
-    if any(v is None for v in found):
-        raise ParameterError("the rehearsal was played with other masks; run it with the very same mechanism")
-    return found[0], found[1]  # type: ignore[return-value]

@@ -14,6 +14,7 @@ import numpy as np
 Array = np.ndarray
 ENOUGH = 1e-6  # the smallest pivot in units of the largest from which on M M' will do
 CUT = 1e-13  # singular values below this share of the largest are rounding
+POINTS = 48  # of a path that count
 ALIKE = 1e-9  # in units of the largest coordinate: points as near as that are one
 
 
@@ -27,7 +28,12 @@ def norms(blocks: Callable[[], Iterable[Array]], change: Array) -> Array:
             return np.linalg.norm(solve_triangular(factor, change, lower=True), axis=0)
     except LinAlgError:
         pass
-    left, size, _ = np.linalg.svd(_triangle(blocks()).T)
+    return by_svd(_triangle(blocks()).T, change)
+
+
+def by_svd(M: Array, change: Array) -> Array:
+    """The same for an M that may be held whole."""
+    left, size, _ = np.linalg.svd(M, full_matrices=False)
     kept = size > CUT * size[0]
     return np.linalg.norm((left[:, kept].T @ change) / size[kept, None], axis=0)
 
@@ -46,3 +52,11 @@ def different(points: Array) -> Array:
     scale = ALIKE * max(float(np.abs(points).max()), 1e-300)
     first = np.unique(np.round(points / scale), axis=0, return_index=True)[1]
     return points[np.sort(first)]
+
+
+def thinned(count: int, most: int = POINTS) -> Array:
+    """Which of so many points of a path count: the first half of `most` one by one, late ones ever fewer."""
+    if count <= most:
+        return np.arange(count)
+    late = np.geomspace(most // 2, count - 1, most - most // 2).astype(int)
+    return np.unique(np.append(np.arange(most // 2), late))

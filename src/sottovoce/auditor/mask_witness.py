@@ -12,7 +12,7 @@ used are those of the other world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,7 @@ from ..masks import Quadratics
 from ..problems.losses import Loss
 from ..protection import record_gradients
 from ..transcript import Transcript
-from ..view import view_of
-from .masked import Law, law_of
+from .masked import Law
 from .worlds import gap
 
 Array = np.ndarray
@@ -32,12 +31,10 @@ SAME = 1e-9  # difference of gradients, of the largest so far, that is rounding
 LARGE = 1500  # numbers of all visited gradients of two nodes, beyond which a change of features is not solved for
 
 
-def mask_witness(transcript: Transcript, victim: int, coalition: Iterable[int]) -> dict[str, Any] | None:
-    """The evidence; None where every neighbour is curious, the masks are too small, or the other world is not the record."""
-    problem, n = transcript.costs, int(transcript.header["graph"]["n"])
-    law = None if problem is None else law_of(view_of(transcript, range(n)))
-    edge = _edge(transcript, victim, set(coalition))
-    if law is None or edge is None or not {"x", "g"} <= set(transcript.states[-1]):
+def mask_witness(transcript: Transcript, law: Law, victim: int, edge: int) -> dict[str, Any] | None:
+    """The evidence for an edge to an honest neighbour; None where the masks are too small, or the other world is not the record."""
+    problem = transcript.costs
+    if problem is None or not {"x", "g"} <= set(transcript.states[-1]):
         return None
     s, r = transcript.edges[edge]
     neighbour = int(r if s == victim else s)
@@ -85,11 +82,6 @@ def coefficients_of(masks: Quadratics, H: Array, t: Array) -> Array:
     """The coefficients of a mask that is x'Hx/2 + t'x."""
     rows, columns = np.triu_indices(masks.d)
     return np.append(H[rows, columns] / masks.spread[rows, columns, 0], t / (masks.tilt * masks.scale))
-
-
-def _edge(transcript: Transcript, victim: int, coalition: set[int]) -> int | None:
-    """An edge between the victim and an honest neighbour."""
-    return next((e for e, (s, r) in enumerate(transcript.edges) if victim in (s, r) and not {s, r} & coalition), None)
 
 
 def _path(transcript: Transcript, node: int) -> tuple[Array, Array]:

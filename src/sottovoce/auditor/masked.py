@@ -52,10 +52,9 @@ def law_of(view: View) -> Law | None:
     if plain is None:
         return None
     drawn = coefficients(view, plain.size + (0 if bent is None else bent.count))
-    common = {d.value.shape[1]: d.value[..., :1] for (_, k), d in view.draws.items() if k == -1 and d.known == "all"}
-    if drawn is None or (bent is not None and not {bent.numbers, bent.count} <= set(common)):
+    waves = None if bent is None else bent.waves_among(view.draws)
+    if drawn is None or (bent is not None and waves is None):
         return None
-    waves = None if bent is None else bent.waves(np, common[bent.numbers], common[bent.count])
     return Law(plain, bent, waves, drawn[..., 0])
 
 

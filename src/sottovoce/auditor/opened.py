@@ -27,6 +27,15 @@ class Opened(NamedTuple):
     at: Array | None  # (d,), where gradients and Hessians were taken; None where the shares are plain values
     sums: Array  # (numbers,)
 
+    def hessian(self, d: int) -> Array | None:
+        """The sum of the Hessians, (d, d), where it is opened before that of the gradients."""
+        if len(self.sums) == d:
+            return None
+        rows, columns = np.triu_indices(d)
+        H = np.zeros((d, d))
+        H[rows, columns] = H[columns, rows] = self.sums[:-d]
+        return H
+
 
 def opened(view: View, victim: int) -> list[Opened]:
     """The sums over the smallest group around the victim, iteration by iteration; none where the method opens none."""

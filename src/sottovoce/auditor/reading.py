@@ -239,6 +239,11 @@ def enclosed(view: View, victim: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def honest_edge(edges: Iterable[tuple[int, int]], victim: int, coalition: set[int]) -> int | None:
+    """The first edge between the victim and an honest neighbour."""
+    return next((e for e, ends in enumerate(edges) if victim in ends and not coalition & set(ends)), None)
+
+
 def _fill(known: Array, found: Array) -> None:
     """Put in what was not known yet."""
     np.copyto(known, found, where=np.isnan(known))

@@ -26,7 +26,6 @@ SHARP = 1e-3  # how little of a record may stay open, of its size
 MOST, UNKNOWN = 8, 100  # records, and numbers, that are looked for at most
 ROUGH = 1e-2  # gain of a step, of the misfit, below which a floor is done with
 FAR, HOPELESS = 1e6, 10.0  # a number of a record, and a misfit, with which a start is given up
-POINTS = 48  # of a path that are used: ever fewer of them late, where they lie on top of each other
 ROUNDING = 1e-14  # of the largest number that something was computed from
 
 
@@ -96,16 +95,17 @@ def there(V: Array) -> Array:
 def fitted(parts: Sequence[Part], noise: Noise, count: int, size: float, starts: int) -> Fit | None:
     """So many records a part; None where no start explains what was read."""
     rng = np.random.default_rng(count)
+    bends = [_curvature(part) if noise.axes is None else None for part in parts]  # behind masks it is not the records'
     for _ in range(starts):
-        found = refitted(parts, noise, np.array([_first(part, count, size, rng, noise.axes is None) for part in parts]), FLOORS)
+        first = [_first(part, H, count, size, rng) for part, H in zip(parts, bends, strict=True)]
+        found = refitted(parts, noise, np.array(first), FLOORS)
         if found is not None and found.misfit <= EXPLAINED * len(noise.spread):
             return found
     return None
 
 
-def _first(part: Part, count: int, size: float, rng: Any, clear: bool) -> Array:
-    """Records at random; where nothing is masked, with about the curvature that is read, and near the origin the gradient."""
-    H = _curvature(part) if clear else None
+def _first(part: Part, H: Array | None, count: int, size: float, rng: Any) -> Array:
+    """Records at random; where a curvature H is read, with about that one, and near the origin with the gradient."""
     if H is None:
         return size * rng.standard_normal((count, part.x.shape[1]))
     values, vectors = np.linalg.eigh(H)
@@ -138,8 +138,8 @@ def refitted(parts: Sequence[Part], noise: Noise, V: Array, floors: Sequence[flo
     v, r = V.ravel(), aim
     for floor in floors:
         scale = np.sqrt(noise.spread**2 + (floor * largest) ** 2)
-        found = least_squares(lambda v, s=scale: read(v) / s, v, method="lm", max_nfev=STEPS, ftol=ROUGH if floor else 1e-12,
-                              jac=lambda v, s=scale: bent(v) / s[:, None])  # type: ignore  # fmt: skip
+        slope: Any = lambda v, s=scale: bent(v) / s[:, None]
+        found = least_squares(lambda v, s=scale: read(v) / s, v, slope, method="lm", max_nfev=STEPS, ftol=ROUGH if floor else 1e-12)
         v, r = found.x, found.fun
         if not (np.abs(v) < FAR).all() or r @ r > HOPELESS * len(r):
             return None
@@ -205,11 +205,3 @@ def likely(part: Part, size: float) -> list[int]:
     if not 0 < about < 3 * MOST:
         return []
     return sorted(range(max(int(about / 3), 1), int(min(3 * about + 2, MOST)) + 1), key=lambda count: abs(count - about))
-
-
-def thinned(count: int, most: int = POINTS) -> Array:
-    """Which of so many points are used: the first half of them one by one, then ever fewer."""
-    if count <= most:
-        return np.arange(count)
-    late = np.geomspace(most // 2, count - 1, most - most // 2).astype(int)
-    return np.unique(np.append(np.arange(most // 2), late))

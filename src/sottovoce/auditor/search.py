@@ -14,8 +14,10 @@ import numpy as np
 
 from ..errors import InputError
 from ..transcript import Transcript
+from ..view import view_of
 from .mask_witness import mask_witness
-from .masked import hidden
+from .masked import Law, hidden, law_of
+from .reading import honest_edge
 from .sum_witness import sum_witness
 from .witness import Witness, ranked, witness
 from .worlds import World, world_of
@@ -46,16 +48,27 @@ class Witnesses:
         """The same in figures; where sums are opened or costs masked, a world of another kind. Parts of a run build none."""
         if self.transcript.nodes is not None:
             return None
-        if self.transcript.header.get("opens"):
-            return sum_witness(self.transcript, victim, coalition, self.delta)
-        if hidden(self.transcript.header):
-            return mask_witness(self.transcript, victim, coalition)
+        if self.transcript.header.get("opens") or hidden(self.transcript.header):
+            edge = honest_edge(self.transcript.edges, victim, set(coalition))
+            return None if edge is None else self._over(victim, edge)
         found = self.of(victim, coalition)
         return None if found is None else {
             "delta": self.delta.tolist(), "neighbour": int(found.neighbour), "case": str(found.case),
             "difference": float(found.difference), "log_likelihood_ratio": found.log_likelihood_ratio,
             "text": "another gradient, shifted by a constant, gives the same view",
         }  # fmt: skip
+
+    @functools.cached_property
+    def _law(self) -> Law | None:
+        """All masks of the run."""
+        return law_of(view_of(self.transcript, range(self.transcript.graph.n)))
+
+    @functools.cache  # noqa: B019, kept as long as the audit
+    def _over(self, victim: int, edge: int) -> dict[str, Any] | None:
+        """The world that differs in what passes secretly over an edge: words, or a mask."""
+        if self.transcript.header.get("opens"):
+            return sum_witness(self.transcript, victim, edge, self.delta)
+        return None if self._law is None else mask_witness(self.transcript, self._law, victim, edge)
 
     @functools.cache  # noqa: B019, kept as long as the audit
     def _neighbours(self, victim: int) -> list[int]:

@@ -8,7 +8,6 @@ known to i and m alone: both worlds are equally likely, whatever h is. Replayed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,8 @@ from ..transcript import Transcript
 Array = np.ndarray
 
 
-def sum_witness(transcript: Transcript, victim: int, coalition: Iterable[int], delta: Array) -> dict[str, Any] | None:
-    """The evidence for a gradient shifted by `delta`; None where no neighbour is honest, or where the replay is not the record."""
-    edge = _edge(transcript, victim, set(coalition))
-    if edge is None:
-        return None
+def sum_witness(transcript: Transcript, victim: int, edge: int, delta: Array) -> dict[str, Any] | None:
+    """The evidence for a gradient shifted by `delta`, which the other end of an edge takes up; None where it is not the record."""
     difference = 0.0
     for k in range(transcript.iterations):
         found = _difference(transcript, k, edge, victim, delta)
@@ -36,14 +32,6 @@ def sum_witness(transcript: Transcript, victim: int, coalition: Iterable[int], d
         "difference": difference, "log_likelihood_ratio": 0.0,
         "text": "another share, shifted by a constant, gives the same words on all links, and is as likely",
     }  # fmt: skip
-
-
-def _edge(transcript: Transcript, victim: int, coalition: set[int]) -> int | None:
-    """An edge between the victim and an honest neighbour."""
-    for e, (s, r) in enumerate(transcript.edges):
-        if victim in (s, r) and not {s, r} & coalition:
-            return e
-    return None
 
 
 def _difference(transcript: Transcript, k: int, edge: int, victim: int, delta: Array) -> float | None:

@@ -63,12 +63,16 @@ class ZenohLink:
         import zenoh
 
         self._handler, self._zenoh = handler, zenoh
-        os.environ.setdefault("ZENOH_RUNTIME", wiring.THREADS)
+        given = os.environ.get("ZENOH_RUNTIME")
+        os.environ["ZENOH_RUNTIME"] = given or wiring.THREADS  # read once, when the first session of a process opens
         try:
             self._session = session = zenoh.open(self.config)
         except zenoh.ZError as error:
             where = f"listen on {self.wires.listen}" if self.wires.listen else "open a session"
             raise RunError(f"{self.wires.me} cannot {where}: is the port in use, and the address mine? ({error})") from None
+        finally:
+            if given is None:  # it is no business of the program around, nor of what that starts
+                os.environ.pop("ZENOH_RUNTIME", None)  # another thread may have been faster
         atexit.register(self.close)  # a program that ends in the middle of a run: later, Zenoh would wait for Python's lock in vain
         self._keys = {self._numbers[r]: wiring.key("edge", self.wires.me, r) for r in self.wires.outs}
         how = {

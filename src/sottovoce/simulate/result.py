@@ -125,10 +125,11 @@ class Result:
     def __repr__(self) -> str:
         runs, n, d = self.x.shape
         many = f"{runs} runs, median " if runs > 1 else ""
+        rate = "" if np.isnan(self.rate()) else f", rate {self.rate():.4f}"  # too short to have one
         size = f"{self.stepsize.min():.4g}" if np.ptp(self.stepsize) == 0 else "one a node"
         return (
             f"<{self.algorithm}: {n} nodes, d = {d}, {self.iterations} iterations ({self.backend}), stepsize {size}; "
-            f"{many}final error {np.median(self.final):.2g}, rate {self.rate():.4f}, "
+            f"{many}final error {np.median(self.final):.2g}{rate}, "
             f"{int(self.bytes.sum()):,} bytes sent{self._spent()}{f'; {self.warning}' if self.warning else ''}>"
         )
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ...smallest_change import thinned
 from ...view import View
 from ..attack import Attack, Estimate, register
 from ..masked import declared
 from ..opened import grid_of, opened
 from ..reading import Heard, heard
-from ..records import ROUNDING, Noise, Part, fits, likely, penalty, record_size, search, thinned
+from ..records import ROUNDING, Noise, Part, fits, likely, penalty, record_size, search
 from .tail_secants import along
 
 Array = np.ndarray
@@ -44,12 +45,8 @@ def _opened(view: View, victim: int, public: Array) -> tuple[tuple[int, ...], Pa
         return None
     found = [found[i] for i in thinned(len(found))]
     nodes, d, x = found[0].nodes, len(public), np.array([o.at for o in found])
-    sums, H = np.array([o.sums for o in found]), None
-    if sums.shape[1] > d:
-        rows, columns = np.triu_indices(d)
-        H = np.zeros((len(x), d, d))
-        H[:, rows, columns] = H[:, columns, rows] = sums[:, :-d]
-        H = H - len(nodes) * np.diag(public)
+    sums, bends = np.array([o.sums for o in found]), [o.hessian(d) for o in found]
+    H = None if bends[0] is None else np.array(bends) - len(nodes) * np.diag(public)
     part = Part(x, sums[:, -d:] - len(nodes) * public * x, H)
     spread = ROUNDING * np.abs(sums).max() + grid_of(view).step * view.graph.n
     return nodes, part, Noise(np.full(len(part.numbers), spread))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...view import View
 from ..attack import Attack, Estimate, register
-from ..opened import Opened, noisy, opened
+from ..opened import noisy, opened
 from .record_features import features
 from .tail_secants import curvature as secants
 
@@ -36,10 +36,10 @@ def run(view: View, victim: int) -> list[Estimate]:
         return _certain(gradients(nodes, -found[0].sums[None, :d], np.zeros((1, d))) + values, told)
     there = [o for o in found if o.at is not None]
     nodes, g, x = there[0].nodes, np.array([o.sums[-d:] for o in there]), np.array([o.at for o in there])
-    opened_too = len(there[-1].sums) > d
-    bends = curvature(there[-1], d) if opened_too else bent(nodes, g, x)
+    H = there[-1].hessian(d)
+    bends = bent(nodes, g, x) if H is None else [Estimate(nodes, "curvature", H)]
     bends += [record for e in bends for record in features(view, e)]
-    return _certain(gradients(nodes, g, x), told) + _certain(bends, told if opened_too else None)
+    return _certain(gradients(nodes, g, x), told) + _certain(bends, None if H is None else told)
 
 
 def _certain(estimates: list[Estimate], within: float | None) -> list[Estimate]:
@@ -59,13 +59,6 @@ def bent(nodes: tuple[int, ...], g: Array, x: Array) -> list[Estimate]:
     dx, dg = np.diff(x, axis=0), np.diff(g, axis=0)
     H = secants(dx, dg, np.ones(len(dx))) if len(dx) else None
     return [] if H is None else [Estimate(nodes, "curvature", H)]
-
-
-def curvature(last: Opened, d: int) -> list[Estimate]:
-    """The sum of the Hessians."""
-    H = np.zeros((d, d))
-    H[np.triu_indices(d)] = last.sums[:-d]
-    return [Estimate(last.nodes, "curvature", H + np.triu(H, 1).T)]
 
 
 def control() -> tuple[Any, int, Any]:

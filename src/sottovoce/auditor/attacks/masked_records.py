@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...smallest_change import thinned
 from ...view import View
 from ..attack import Attack, Estimate, register
 from ..masked import Law, law_of
 from ..reading import enclosed, heard
-from ..records import Noise, Part, fits, holding, penalty, record_size, refitted, search, there, thinned
+from ..records import Noise, Part, fits, holding, penalty, record_size, refitted, search, there
 from .tail_secants import along
 
 Array = np.ndarray
